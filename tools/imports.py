@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -56,11 +57,23 @@ def required(requirements: Iterable[str]) -> set[str]:
 def imports(sources: Mapping[str, str]) -> Iterator[Import]:
     """Of source texts by file name: all absolute imports, and all imports by name."""
     trees = {name: ast.parse(text, name) for name, text in sources.items()}
-    loaders = _BY_NAME | {each for tree in trees.values() for each in _wrappers(tree)}
+    by_name = [trees[name] for name, text in sources.items() if any(n in text for n in _BY_NAME)]
+    loaders = _BY_NAME | {each for tree in by_name for each in _wrappers(tree)}
     for file, tree in trees.items():
-        for node in ast.walk(tree):
+        called = any(each in sources[file] for each in loaders)
+        for node in ast.walk(tree) if called else _statements(tree):
             for module in _modules(node, loaders):
                 yield Import(module.partition(".")[0], f"{file}:{getattr(node, 'lineno', 0)}")
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Of a file without calls that import: most of its nodes are in expressions, and none of those imports."""
+    left = [tree]
+    while left:
+        node = left.pop()
+        if not isinstance(node, ast.expr):
+            yield node
+            left += ast.iter_child_nodes(node)
 
 
 def _modules(node: ast.AST, loaders: Collection[str]) -> Iterable[str]:
@@ -100,17 +113,22 @@ def faults(sources: Mapping[str, str], requirements: Iterable[str], own: str) ->
 
     sources: by file name. requirements: of the metadata, extras' included. own: the distribution's canonical name.
     """
-    given = {**packages_distributions()} | {package: [name] for package, name in OWN.items()}
     named, used, wrong = required(requirements), set[str](), []
     for each in imports(sources):
         if each.package in sys.stdlib_module_names:
             continue
-        sources_of = {canonical(name) for name in given.get(each.package, [each.package])}
+        sources_of = {canonical(name) for name in _given().get(each.package, [each.package])}
         used |= sources_of
         if not sources_of & (named | {own}):
             wrong.append(f"{each.place} imports {each.package}, which {own} does not require")
     idle = named - used - LOADED_BY_OTHERS.keys()
     return wrong + [f"{own} requires {name} and imports it nowhere" for name in sorted(idle)]
+
+
+@cache
+def _given() -> Mapping[str, list[str]]:
+    """By package: the distributions that bring it. All that is installed is read for it, once."""
+    return {**packages_distributions()} | {package: [name] for package, name in OWN.items()}
 
 
 def of_folder(folder: str, root: Path = ROOT) -> list[str]:

@@ -29,6 +29,8 @@ CLIENT = (
     "dataset",
     "datasets",
     "plan",
+    "private_lm",
+    "private_rlm",
     "release",
     "released_tables",
     "reticent_client",
@@ -58,7 +60,7 @@ FURTHER = {"study": "study_ols, study_iv, study_corr, study_robustness"}
 """Pages about what can be done with a kind's answer."""
 METHODS = {
     "reticent_client": ("print",),
-    "reticent_dataset": ("names", "print", "stats::profile"),
+    "reticent_dataset": ("as.data.frame", "names", "print", "stats::profile"),
     "reticent_plan": ("print",),
     "reticent_no_reply": ("print",),
     "reticent_release": ("as.data.frame", "print", "stats::nobs", "summary"),

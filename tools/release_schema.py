@@ -57,6 +57,11 @@ ENVELOPE: Json = {
             "format": "date-time",
             "description": "When it was charged. The time of completion is stored nowhere.",
         },
+        "answers": {
+            "type": "string",
+            "description": "The reply's first line: which question a model's numbers answer. Absent where the kind's name says it, and in "
+            "releases of earlier versions.",
+        },
         "progress": PROGRESS,
     },
 }  # fmt: skip

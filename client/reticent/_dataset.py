@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from reticent import _advice, _queries
+from reticent import _advice, _names, _queries
 from reticent import _checks as checks
 from reticent._checks import finite
 from reticent._errors import InvalidQuery, UnexpectedReply
@@ -64,6 +64,7 @@ class Dataset(Methods):
     _project: str | None = None
     _persons: Mapping[str, str] | None = None
     _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    _usual: Spending = field(default_factory=Spending, compare=False)
 
     @classmethod
     def from_json(
@@ -98,7 +99,7 @@ class Dataset(Methods):
 
         >>> fit = ds.ols("price ~ sqft_living + grade", epsilon=1.0)
         """
-        return self.linear_regression(formula, where, **{"loss": "squared"} | more)
+        return self._named("ols", formula, where, more)
 
     def rlm(
         self, formula: str, where: str | None = None, **more: Any
@@ -108,7 +109,80 @@ class Dataset(Methods):
 
         >>> fit = ds.rlm("price ~ sqft_living + grade", epsilon=1.0)
         """
-        return self.linear_regression(formula, where, **more)
+        return self._named("rlm", formula, where, more)
+
+    def logit(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Logistic regression by maximum likelihood, as R's `glm(family = binomial)`. more: as of glm.
+
+        >>> fit = ds.logit("default ~ income + student", epsilon=1.0)
+        """
+        return self._named("logit", formula, where, more)
+
+    def probit(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Probit regression by maximum likelihood, as R's `glm(family = binomial("probit"))`. more: as of glm.
+
+        >>> fit = ds.probit("default ~ income + student", epsilon=1.0)
+        """
+        return self._named("probit", formula, where, more)
+
+    def poisson(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Poisson regression by maximum likelihood, as R's `glm(family = poisson)`, with standard errors that allow for any variance;
+        of a 0/1 response, relative risks. more: as of glm.
+
+        >>> fit = ds.poisson("claims ~ age + C(zone)", exposure="years", epsilon=1.0)
+        """
+        return self._named("poisson", formula, where, more)
+
+    def gamma(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Gamma regression with the link log by maximum likelihood, as R's `glm(family = Gamma("log"))`. more: as of glm.
+
+        >>> fit = ds.gamma("cost ~ age + visits", epsilon=1.0)
+        """
+        return self._named("gamma", formula, where, more)
+
+    def negbin(
+        self, formula: str, where: str | None = None, *, dispersion: float, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Negative binomial regression by maximum likelihood at a given dispersion alpha, V = mu + alpha mu²: R's
+        `glm(family = MASS::negative.binomial(1/alpha))`. more: as of glm; `ds.glm(..., "negative_binomial")` estimates alpha as well, and
+        is robust.
+
+        >>> fit = ds.negbin("visits ~ age", dispersion=0.5, epsilon=1.0)
+        """
+        return self._named("negbin", formula, where, {"dispersion": dispersion} | more)
+
+    def _named(self, name: str, formula: str, where: str | None, more: Mapping[str, Any]) -> Any:
+        kind, fields = _names.fields_of(name, more)
+        return getattr(self, kind)(formula, where=where, **fields)
+
+    def budgeted(
+        self,
+        epsilon: float | None = None,
+        *,
+        delta: float | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "Dataset":
+        """The same data set, with what a method spends that is given neither an epsilon nor a width; free. Each call is still charged, each time.
+
+        For code that knows no epsilon, such as scripts in statsmodels' words (reticent.statsmodels.formula.api).
+
+        >>> ds.budgeted(0.5).ols("price ~ grade").params["grade"]
+        >>> ds.budgeted(ci_ratio=1.5, epsilon=1.0).mean("price")
+        """
+        usual = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run)
+        _ = usual.wanted
+        return replace(self, _usual=usual)
 
     def published(self) -> list[Release]:
         """The releases that the curator has published to all who have a grant, the last published first; free. A study
@@ -352,6 +426,7 @@ class Dataset(Methods):
         return query if self._persons is None else query | {"persons": dict(self._persons)}
 
     def _answer(self, query: Query, spending: Spending) -> Any:
+        spending = spending.or_else(self._usual)
         epsilon = spending.epsilon
         if spending.needs_plan:
             epsilon = spending.settled(self._plan(query, spending))

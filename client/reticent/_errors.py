@@ -16,6 +16,7 @@
     │   ├── InvalidQuery
     │   ├── InvalidFormula
     │   └── InvalidPrivacy
+    ├── NotPrivate                in another package's words: needs single records, or no mechanism answers it
     ├── RateLimited               429, after the retries
     ├── NotSpent                  a plan was made, and nothing was charged; `plan` has it
     │   ├── ConfirmationNeeded          nobody has agreed to its cost
@@ -169,6 +170,11 @@ class InvalidHypothesis(ReticentError, ValueError):
 
 class NotEstimable(ReticentError, ValueError):
     """Not identifiable at this ε: the data's information about what was asked for is below the noise."""
+
+
+class NotPrivate(ReticentError, AttributeError):
+    """Something of another package (reticent.statsmodels and its like) that needs single records, or that no mechanism answers; the
+    sentence says what to write. An AttributeError too, so that `hasattr` tells what there is."""
 
 
 class MissingDependency(ReticentError, ImportError):

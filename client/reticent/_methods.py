@@ -211,6 +211,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("exposure", TEXT, None, keyword=True),
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
+            Field("target", TEXT, "robust", keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -994,6 +995,7 @@ class Methods:
         exposure: str | None = None,
         by: str | None = None,
         fit_statistics: bool = False,
+        target: Literal["robust", "likelihood"] = "robust",
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1028,6 +1030,10 @@ class Methods:
         - by: A categorical or boolean column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; binomial with the logit link or gaussian, newton, without by or tuning, only.
+        - target: "robust" or "likelihood". likelihood: what maximum likelihood estimates on all
+          records; the few largest scores are cut, and intervals allow for it (newton; one row a
+          person; not with by or the binomial's log link). robust: residuals and leverage are
+          bounded, which moves what is estimated.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -1046,6 +1052,7 @@ class Methods:
             "exposure": exposure,
             "by": by,
             "fit_statistics": fit_statistics,
+            "target": target,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)

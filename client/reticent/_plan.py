@@ -25,7 +25,9 @@ class Plan:
     deadline_ms: when the reply becomes visible. forecast: expected standard errors and the like, by
     name, as JSON. budget: by account ("analyst": yours; "dataset": that of all analysts), what the plan costs
     there and what is left; None where no budget is set. precision: the forecast intervals as JSON, None where
-    the plan forecasts none; see ci_ratio and half_width.
+    the plan forecasts none; see ci_ratio and half_width. answers: which question the reply will answer, its first line.
+    other_target: of a model that has a robust and a textbook's target, the one that was not asked for as JSON, with its
+    question and precision at the same cost; see targets.
     """
 
     dataset: str
@@ -37,6 +39,8 @@ class Plan:
     forecast: Mapping[str, Any]
     budget: Mapping[str, Coverage | None] = field(default_factory=dict)
     precision: Mapping[str, Any] | None = None
+    answers: str = ""
+    other_target: Mapping[str, Any] | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Plan":
@@ -55,6 +59,8 @@ class Plan:
                 if name in found
             },
             precision=content.get("precision"),
+            answers=str(content.get("answers") or ""),
+            other_target=content.get("other_target"),
         )
 
     @property
@@ -70,6 +76,19 @@ class Plan:
         >>> ds.plan("mean", "price", epsilon=0.5).ci_ratio["mean"]
         """
         return self._by_name("ci_ratios")
+
+    @property
+    def targets(self) -> dict[str, float | None]:
+        """Forecast width of the widest interval over that without privacy, by what would be estimated: of the question that was asked,
+        then of its other target. None where some interval is not expected at all. Empty where the model has one target only.
+
+        >>> ds.plan("linear_regression", "price ~ grade", epsilon=1.0).targets
+        """
+        if self.other_target is None:
+            return {}
+        both = {self.answers: self.precision}
+        both[str(self.other_target["answers"])] = self.other_target["precision"]
+        return {name: _widest(each) for name, each in both.items()}
 
     @property
     def half_width(self) -> dict[str, float | None]:
@@ -155,9 +174,11 @@ class Plan:
 
     def _intervals(self) -> list[str]:
         """The forecast widths, in words."""
+        lines = paragraph(f"Estimated: {self.answers}") if self.answers else []
+        if self.targets:
+            lines += paragraph(f"Forecast of both targets: {'; '.join(self._told_targets())}")
         ratios = [(n, r) for n, r in self.ci_ratio.items() if r is not None]
         widths = [(n, w) for n, w in self.half_width.items() if w is not None]
-        lines = []
         if ratios:
             worst, most = max(ratios, key=lambda each: each[1])
             lines += paragraph(
@@ -169,6 +190,19 @@ class Plan:
             told = ", ".join(f"{name} ±{number(width)}" for name, width in widths)
             lines += paragraph(f"Forecast 95 % intervals: {told}")
         return lines
+
+    def _told_targets(self) -> list[str]:
+        """As "least squares: intervals 1.6 times as wide as without privacy"; the widest one of each."""
+        told = []
+        for answers, ratio in self.targets.items():
+            name = answers.partition(";")[0]
+            width = (
+                "no interval expected for some terms"
+                if ratio is None
+                else f"intervals up to {ratio:.2g} times as wide as without privacy"
+            )
+            told.append(f"{name[:1].lower()}{name[1:]}: {width}")
+        return told
 
     def _coefficients(self) -> list[str]:
         """The forecast of a regression, in words."""
@@ -184,6 +218,11 @@ class Plan:
         for note in self.forecast.get("notes", ()):
             lines += paragraph(str(note), "- ")
         return lines
+
+
+def _widest(precision: Mapping[str, Any] | None) -> float | None:
+    ratios = [] if precision is None else list(precision["ci_ratios"])
+    return None if not ratios or None in ratios else float(max(ratios))
 
 
 def _words(value: Any) -> str:

@@ -3,8 +3,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
+from reticent import _names
 from reticent._checks import finite
 from reticent._errors import InvalidPrivacy, InvalidQuery
 from reticent._hypothesis_grammar import split
@@ -43,11 +45,18 @@ def subsample_aggregate(
     )
 
 
+def named(name: str, formula: str, where: str | None = None, **more: Any) -> Query:
+    """A model by one of the names of `_names`."""
+    kind, fields = _names.fields_of(name, more)
+    return QUESTIONS[kind].asked(formula, where=where, **fields)
+
+
 BUILDERS: Mapping[str, Callable[..., Query]] = {
     **{kind: question.asked for kind, question in QUESTIONS.items()},
     "hypothesis_test": hypothesis_test,
     "test": hypothesis_test,
     "subsample_aggregate": subsample_aggregate,
+    **{name: partial(named, name) for name in _names.NAMED},
 }
 """What makes a query of the arguments of the method of that name."""
 

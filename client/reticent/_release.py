@@ -62,6 +62,13 @@ class Release:
         return self.release.get("result") or {}
 
     @property
+    def answers(self) -> str:
+        """Which question a model's numbers answer, as "Least squares" or "Robust (Huber–Mallows); least squares may differ": the first
+        line of its summary. Empty where the kind's name says it, and in releases of earlier versions.
+        """
+        return str(self.release.get("answers") or "")
+
+    @property
     def charged(self) -> Amount:
         """What was paid."""
         return Amount.from_json(self.release["charged"])
@@ -102,7 +109,8 @@ class Release:
 
     def _headline(self) -> list[str]:
         title = str(self.query["kind"]).replace("_", " ").capitalize()
-        lines = [f"{title} on {self.dataset} (version {self.version})"]
+        first = [f"{self.answers}."] if self.answers else []
+        lines = [*first, f"{title} on {self.dataset} (version {self.version})"]
         fields = [(k, v) for k, v in self.query.items() if k in {"column", "formula", "where"}]
         return lines + [f"{name.capitalize()}: {value}" for name, value in fields]
 

@@ -38,6 +38,20 @@ class Spending:
     dry_run: DryRun | None = None
     idempotency_key: str | None = None
 
+    def or_else(self, usual: "Spending") -> "Spending":
+        """The same, with what is usual where a method was given neither an epsilon nor a width."""
+        if (self.epsilon, self.ci_ratio, self.half_width) != (None, None, None):
+            return self
+        return Spending(
+            usual.epsilon,
+            self.delta if self.delta is not None else usual.delta,
+            usual.ci_ratio,
+            usual.half_width,
+            self.confirm if self.confirm is not None else usual.confirm,
+            self.dry_run if self.dry_run is not None else usual.dry_run,
+            self.idempotency_key,
+        )
+
     @property
     def wanted(self) -> dict[str, Any] | None:
         """The widths as the server reads them; None: the epsilon is given."""

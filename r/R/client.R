@@ -83,11 +83,22 @@ plan <- function(dataset, kind, ..., epsilon = NULL, delta = NULL, ci_ratio = NU
   structure(call_server(dataset$client, "POST", "/v1/plans", body), class = "reticent_plan")
 }
 
+# What would be estimated, and how wide the widest of its intervals is forecast to be.
+target_line <- function(each) {
+  ratios <- plain_vector(each$precision$ci_ratios)
+  known <- length(ratios) && !anyNA(ratios)
+  width <- if (known) paste("intervals up to", format(signif(max(ratios), 2)), "times as wide as without privacy") else "no interval expected for some terms"
+  paste0(sub(";.*$", "", each$answers), ": ", width)
+}
+
 # Widths: one number for all, or numbers by name.
 as_widths <- function(widths) if (is.null(names(widths))) widths else as.list(widths)
 
 print.reticent_plan <- function(x, ...) {
   cat("A plan; nothing is charged.\n")
+  for (each in list(x, x$other_target)) {
+    if (nzchar(text_or(each$answers)) && !is.null(x$other_target)) cat(target_line(each), "\n", sep = "")
+  }
   utils::str(unclass(x)[setdiff(names(x), "query")], give.attr = FALSE, vec.len = 6, no.list = TRUE)
   invisible(x)
 }

@@ -2,6 +2,11 @@
 # From a call's arguments to the JSON of a question.
 
 ask <- function(dataset, kind, fields, epsilon, delta, idempotency_key, several = character()) {
+  if (inherits(dataset, "formula") && inherits(fields[["formula"]], "reticent_dataset")) { # in the order of lm() and glm()
+    asked <- dataset
+    dataset <- fields[["formula"]]
+    fields[["formula"]] <- asked
+  }
   body <- question_body(dataset, kind, fields, if (!missing(epsilon)) epsilon, delta, several)
   key <- if (is.null(idempotency_key)) new_key() else idempotency_key
   release <- as_release(call_server(dataset$client, "POST", "/v1/releases", body, key))

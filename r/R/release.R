@@ -90,7 +90,9 @@ as.data.frame.reticent_release <- function(x, ...) {
 
 nobs.reticent_release <- function(object, ...) object$result$n
 
+# First which question a model's numbers answer, in the server's words; releases of earlier versions do not say it.
 headline <- function(x) {
+  if (!is.null(x$answers)) cat(strwrap(paste0(x$answers, "."), 90), sep = "\n")
   cat(gsub("_", " ", x$query$kind), " on ", x$dataset, " (version ", x$version, ")\n", sep = "")
 }
 

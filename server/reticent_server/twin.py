@@ -10,6 +10,7 @@ asked for. There is no ledger: nothing private is read, so nothing is charged, a
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -33,6 +34,7 @@ from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.formula.features import parse_view
 from reticent_server.ledger.model import Standing
 from reticent_server.pipeline import planning
+from reticent_server.pipeline.both_targets import other_target
 from reticent_server.pipeline.documents import dataset_json, plan_json, release_body
 from reticent_server.pipeline.persons import facts_of_persons
 from reticent_server.pipeline.wanted import least_plan
@@ -95,7 +97,8 @@ class TwinServer:
         highest = ask.privacy.epsilon
         delta = ask.privacy.delta or self._facts.default_delta
         ready = planned(highest) if wanted is None else least_plan(planned, wanted, delta, highest)
-        document = plan_json(ready, Standing(None, None), body.target)
+        other = other_target(ready, partial(planning.plan, self._facts))
+        document = plan_json(ready, Standing(None, None), body.target, other)
         return {name: value for name, value in document.items() if name != "budget"}
 
     def _released(self, body: RequestBody) -> Json:

@@ -138,11 +138,14 @@ def test_a_formula_that_cannot_be_read_says_why(study: Any, formula: str, words:
 
 
 @pytest.mark.slow
-def test_errors_of_first_order_are_those_of_the_noise(table: Any) -> None:
-    """Coefficients, a correlation, an eigenvalue and an indirect effect over 150 draws of noise: sd over prediction."""
+@pytest.mark.parametrize(
+    ("draws", "off"), [(50, 0.4), pytest.param(150, 0.2, marks=pytest.mark.audit)]
+)
+def test_errors_of_first_order_are_those_of_the_noise(table: Any, draws: int, off: float) -> None:
+    """Coefficients, a correlation, an eigenvalue and an indirect effect over draws of noise: sd over prediction, to four of its standard errors at least."""
     seen = {"slope": [], "r": [], "partial": [], "eigenvalue": [], "indirect": []}
     said = {name: [] for name in seen}
-    for seed in range(150):
+    for seed in range(draws):
         study = study_of(table, 0.01, seed)
         fit, pair = study.ols("log(y) ~ x + w + z1"), study.partial_corr("x", "w")
         held = study.partial_corr("x", "w", ["z1", "z2"])
@@ -158,7 +161,7 @@ def test_errors_of_first_order_are_those_of_the_noise(table: Any) -> None:
             seen[name].append(value)
             said[name].append(error)
     for name, errors in said.items():
-        assert np.std(seen[name]) / np.mean(errors) == pytest.approx(1.0, abs=0.2), name
+        assert np.std(seen[name]) / np.mean(errors) == pytest.approx(1.0, abs=off), name
 
 
 def test_noise_and_sampling_add_up(table: Any) -> None:
@@ -281,16 +284,17 @@ def test_instruments_are_two_stages(study: Any, table: Any) -> None:
 
 
 @pytest.mark.slow
-def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise() -> None:
-    """100 tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most are unbounded."""
+@pytest.mark.parametrize("tables", [40, pytest.param(100, marks=pytest.mark.audit)])
+def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise(tables: int) -> None:
+    """Tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most are unbounded."""
     held, unbounded = 0, 0
-    for seed in range(100):
+    for seed in range(tables):
         weak = records(100 + seed, 2_000, strength=0.03)
         fit = study_of(weak, 0.02, seed).iv("log(y) ~ x + w | z1 + z2 + w")
         held += any(low <= 0.7 <= high for low, high in fit.anderson_rubin())
         unbounded += any(inf in map(abs, ends) for ends in fit.anderson_rubin())
-    assert held >= 90
-    assert unbounded >= 50
+    assert held >= 0.9 * tables
+    assert unbounded >= 0.5 * tables
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from textwrap import dedent
+from typing import TYPE_CHECKING
 
 import pytest
 
 from support.documents.tools import tool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def faults(source: str, *requirements: str) -> list[str]:
@@ -56,6 +60,17 @@ def test_what_nobody_imports_is_not_required() -> None:
     assert faults("", "psycopg[binary]>=3.2") == []  # another library imports it
 
 
-@pytest.mark.parametrize("folder", ["client", "server"])
-def test_the_distributions_of_this_repository_are_complete(folder: str) -> None:
-    assert tool("imports").of_folder(folder) == []
+def test_a_folder_s_own_metadata_are_asked(tmp_path: Path) -> None:
+    """That those of this repository are complete is asked of the wheels (tests/contract/test_distributions.py)."""
+    package = tmp_path / "client/reticent"
+    package.mkdir(parents=True)
+    (package / "near.py").write_text(
+        "try:\n    import numpy\nexcept ImportError:\n    import yaml\n"
+    )
+    project = '[project]\nname = "reticent"\ndependencies = ["numpy"]\n'
+    (tmp_path / "client/pyproject.toml").write_text(project)
+    line = "client/reticent/near.py:4 imports yaml, which reticent does not require"
+    assert tool("imports").of_folder("client", tmp_path) == [line]
+    extra = '[project.optional-dependencies]\nyaml = ["pyyaml"]\n'
+    (tmp_path / "client/pyproject.toml").write_text(project + extra)
+    assert tool("imports").of_folder("client", tmp_path) == []

@@ -13,8 +13,9 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.schema import ColumnKind
+from reticent_server.domain.schema import ColumnKind, Unit
 from reticent_server.engine.local import LocalEngine
+from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.registry import stored_query
 from reticent_server.mechanisms import gaussian_cost
 from reticent_server.mechanisms.gaussian_cost import GaussianCost
@@ -48,9 +49,9 @@ def facts(
 def status(plan: Plan) -> str:
     """Of its release, by an engine that asks nobody whether it was paid for."""
     facts = plan.facts
-    columns = {c.name: np.linspace(c.lower, c.upper, facts.n) for c in facts.schema.columns}
+    columns = {c.name: np.linspace(c.lower, c.upper, facts.slots) for c in facts.schema.columns}
     whole = {c.name for c in facts.schema.columns if c.kind is not ColumnKind.NUMERIC}
-    nowhere = {f"{c.name}:missing": np.zeros(facts.n, dtype=bool) for c in facts.schema.columns}
+    nowhere = {f"{c.name}:missing": np.zeros(facts.slots, dtype=bool) for c in facts.schema.columns}
     rows = {k: np.rint(v) if k in whole else v for k, v in columns.items()}
     table = Served(facts, rows | nowhere)
     engine = LocalEngine(lambda _: table, table, cache_bytes=0, threads=1, block_rows=128)
@@ -84,6 +85,32 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     monkeypatch.setattr(gaussian_cost, "cost", lambda step: costs.append(cost(step)) or costs[-1])
     assert status(plan) == "reply"
     assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_plan_over_persons_with_several_rows_has_it_too(
+    facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = replace(facts, schema=replace(facts.schema, unit=Unit("person", 4)))
+    query, privacy = stored_query(QUERIES[name]), Privacy(0.5, 1e-6)
+    try:
+        plain = planning.plan(facts, query, privacy)
+    except InvalidRequest:
+        return
+    plan = planning.plan(facts, query, privacy, gaussian=True)
+    if plan.gaussian_rho is None:
+        assert plain.planned.gaussian_counts is None
+        return
+    assert plan.guarantee == plain.guarantee
+    assert 1.1 * plain.cost.rho < plan.cost.rho < plan.gaussian_rho
+    costs: list[GaussianCost] = []
+    cost = gaussian_cost.cost
+    monkeypatch.setattr(gaussian_cost, "cost", lambda step: costs.append(cost(step)) or costs[-1])
+    assert status(plan) == "reply"
+    assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
+    listed = sum(part.bins for part in plan.planned.gaussian_counts or ())
+    assert sum(each.counted for each in costs) <= listed
 
 
 @pytest.mark.sample(2)

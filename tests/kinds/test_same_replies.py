@@ -8,7 +8,7 @@ import pytest
 
 from support.kinds import same_replies
 
-WANTED = "linear_regression"
+WANTED = ": linear_regression 4"
 
 
 def test_the_same_tree_replies_the_same_and_a_difference_is_named(
@@ -21,7 +21,7 @@ def test_the_same_tree_replies_the_same_and_a_difference_is_named(
     statuses = {reply.get("status", "refused") for reply in stored.values()}
     assert statuses >= {"reply", "refused"}
     assert "failed" not in statuses
-    name = "profile: linear_regression 0"
+    name = "profile: linear_regression 4"
     stored[name]["result"]["coefficients"][0] += 1e-15
     file.write_text(json.dumps(stored), "utf-8")
     assert same_replies.main([str(file), "--compare"], WANTED) == 1

@@ -159,16 +159,18 @@ def test_another_eta_is_rejected(d: int) -> None:
 @pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2])
-def test_single_draws_have_the_density(d: int) -> None:
+@pytest.mark.parametrize("size", [800, pytest.param(2500, marks=pytest.mark.audit)])
+def test_single_draws_have_the_density(d: int, size: int) -> None:
     program = program_of("plain", d)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
-    sample = np.array([depth_proposals.draw(law) for _ in range(2500)], dtype=float).T
+    sample = np.array([depth_proposals.draw(law) for _ in range(size)], dtype=float).T
     assert p_value(sample, program) > 1e-7
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [400, pytest.param(1500, marks=pytest.mark.audit)])
 def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
     """Few bits leave every decision open: facets, proposals and nearest points are all found by refining."""
     program = program_of("plain", 2)
@@ -177,7 +179,7 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     asked = []
     more = Bits.more
     monkeypatch.setattr(Bits, "more", lambda bits: asked.append(bits.count) or more(bits))
-    while len(found) < 1500:
+    while len(found) < size:
         point = depth_proposals.decided(law, Bits(tuple(rng.integers(0, 16, 4).tolist()), 4))
         found += [point] if point is not None else []
     assert set(asked) == {4}
@@ -403,7 +405,8 @@ def test_degenerate_scales_have_a_draw() -> None:
 
 
 @pytest.mark.slow
-def test_a_draw_is_made_in_the_units_of_the_data() -> None:
+@pytest.mark.parametrize("size", [500, pytest.param(1500, marks=pytest.mark.audit)])
+def test_a_draw_is_made_in_the_units_of_the_data(size: int) -> None:
     """Far from the origin, and of amounts in ninths: the same law, moved."""
 
     class Found:
@@ -417,5 +420,5 @@ def test_a_draw_is_made_in_the_units_of_the_data() -> None:
     ]
     Found.scale = [9 * s for s in program.scale]
     law = depth_draw.law(program.directions, Found, float(ETA))
-    drawn = np.array([depth_proposals.draw(law) for _ in range(1500)])
+    drawn = np.array([depth_proposals.draw(law) for _ in range(size)])
     assert p_value((drawn - far).T.astype(float), program) > 1e-7

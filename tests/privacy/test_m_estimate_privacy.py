@@ -133,7 +133,7 @@ SAMPLES = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 def test_draws_have_the_law_and_not_a_wider_or_narrower_one(base: str, name: str) -> None:

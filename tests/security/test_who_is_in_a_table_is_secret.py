@@ -215,11 +215,13 @@ def look(services: Any, api: Api, key: str, heard: Transcript) -> None:
         heard.hear(browser.get(f"/workbench{path}").text)
 
 
-@pytest.fixture(params=["table", "capacity", "register"])
+@pytest.fixture(scope="module", params=["table", "capacity", "register"])
 def pair(
-    request: pytest.FixtureRequest, installation_template: Installation, tmp_path: Path
+    request: pytest.FixtureRequest,
+    installation_template: Installation,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> list[Installation]:
-    made = []
+    made, tmp_path = [], tmp_path_factory.mktemp(request.param)
     for number, world in enumerate(worlds(request.param)):
         directory = tmp_path / f"world{number}"
         shutil.copytree(installation_template.directory, directory)

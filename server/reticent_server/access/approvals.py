@@ -34,7 +34,7 @@ _NO_PERSON = (
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedAct:
     """status: pending, approved, refused or used. act: "cap", "credit", "policy" or "load"."""
 
     id: str
@@ -81,14 +81,14 @@ class Approvals:
         """As `approve`; but whoever has proposed it may take it back."""
         self._decide(proposal_id, "refused", "proposal.refuse", by)
 
-    def one(self, proposal_id: str) -> Proposal:
+    def one(self, proposal_id: str) -> ProposedAct:
         """Raises NotFound."""
         proposal = next((p for p in self.all() if p.id == proposal_id), None)
         if proposal is None:
             raise NotFound("There is no such proposal.")
         return proposal
 
-    def all(self) -> tuple[Proposal, ...]:
+    def all(self) -> tuple[ProposedAct, ...]:
         """The last ones, newest first, those that wait before."""
         newest = select(proposals).order_by(
             proposals.c.status != "pending", proposals.c.proposed_at.desc(), proposals.c.id
@@ -132,10 +132,12 @@ class Approvals:
                 raise Conflict("Somebody has decided this proposal already.")
             self._record(connection, action, proposal_id, by)
 
-    def _proposal(self, row: RowMapping) -> Proposal:
+    def _proposal(self, row: RowMapping) -> ProposedAct:
         names = ("id", "act", "population", "proposed_by", "proposed_at", "status", "decided_by")
         plain = {name: row[name] for name in names}
-        return Proposal(**plain, document=json.loads(row["document"]), is_valid=self._is_valid(row))
+        return ProposedAct(
+            **plain, document=json.loads(row["document"]), is_valid=self._is_valid(row)
+        )
 
     def _is_valid(self, row: RowMapping) -> bool:
         proposed = datetime.fromisoformat(row["proposed_at"])

@@ -27,7 +27,7 @@ SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProjectRequest:
     """document: name, purpose, members, ends_on, budgets, plan; as sent (web.project_bodies)."""
 
     id: str
@@ -46,7 +46,7 @@ class Requests:
         self._engine = engine
         self._clock = clock
 
-    def make(self, analyst_id: str, document: Mapping[str, Any]) -> Request:
+    def make(self, analyst_id: str, document: Mapping[str, Any]) -> ProjectRequest:
         """Files a request. Raises Conflict where too many are pending."""
         at = self._clock.now().isoformat(timespec="microseconds")
         values = {
@@ -64,7 +64,7 @@ class Requests:
             record(connection, [made], by=analyst_id, at=at)
         return self.one(values["id"])
 
-    def one(self, request_id: str) -> Request:
+    def one(self, request_id: str) -> ProjectRequest:
         """Anybody's. Raises NotFound."""
         with reading(self._engine) as connection:
             row = project_rows.request(connection, request_id) if request_id.isprintable() else None
@@ -72,20 +72,22 @@ class Requests:
             raise NotFound("There is no such request.")
         return _request(row)
 
-    def of(self, analyst_id: str) -> tuple[Request, ...]:
+    def of(self, analyst_id: str) -> tuple[ProjectRequest, ...]:
         """An analyst's own, those that are pending first, then the newest."""
         return self._last(analyst_id)
 
-    def all(self) -> tuple[Request, ...]:
+    def all(self) -> tuple[ProjectRequest, ...]:
         """Everybody's last ones, those that are pending first."""
         return self._last(None)
 
-    def _last(self, analyst_id: str | None) -> tuple[Request, ...]:
+    def _last(self, analyst_id: str | None) -> tuple[ProjectRequest, ...]:
         with reading(self._engine) as connection:
             rows = project_rows.requests_by(connection, analyst_id, SHOWN)
         return tuple(map(_request, rows))
 
 
-def _request(row: RowMapping) -> Request:
+def _request(row: RowMapping) -> ProjectRequest:
     names = ("id", "analyst_id", "made_at", "status", "decided_by", "reason")
-    return Request(document=json.loads(row["document"]), **{name: row[name] for name in names})
+    return ProjectRequest(
+        document=json.loads(row["document"]), **{name: row[name] for name in names}
+    )

@@ -189,8 +189,17 @@ class PrecisionReply(_Reply):
     half_widths: list[float | None]
 
 
+class OtherTargetReply(_Reply):
+    """The same model with the other target at the same cost, not asked for: its first line, its question and its precision."""
+
+    answers: str
+    query: dict[str, Any]
+    precision: PrecisionReply | None
+
+
 class PlanReply(_Reply):
-    """What a release would cost and promise, and its expected errors from public facts."""
+    """What a release would cost and promise, and its expected errors from public facts. answers: the reply's first line; empty where
+    the kind's name says what is estimated. other_target: of models that have a robust and a textbook's target."""
 
     dataset: str
     version: int
@@ -201,6 +210,8 @@ class PlanReply(_Reply):
     deadline_ms: int
     forecast: dict[str, Any]
     precision: PrecisionReply | None
+    answers: str
+    other_target: OtherTargetReply | None
 
 
 class ProgressReply(_Reply):
@@ -213,7 +224,7 @@ class ProgressReply(_Reply):
 
 class ReleaseReply(_Reply):
     """A release, stored for ever; `result` is null unless `status` is reply, and `progress` is there
-    only while it is pending."""
+    only while it is pending. answers: the reply's first line, which question a model's numbers answer."""
 
     id: str
     dataset: str
@@ -224,6 +235,7 @@ class ReleaseReply(_Reply):
     guarantee: GuaranteeReply
     result: dict[str, Any] | None
     created_at: str
+    answers: str | None = None
     progress: ProgressReply | None = None
 
 

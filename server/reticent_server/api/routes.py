@@ -199,13 +199,13 @@ async def make_release(
     ask = body.ask(key)
     with release_threads(services.settings.release_threads).place(caller.id) as place:
         asked = await read(partial(answer.covered, services, caller, ask))
-        planned = partial(answer.prepared, services, caller, asked)
+        planned = partial(answer.prepared, services, asked)
         work = free_work(services.settings)
         ready = await work.run(caller.id, request, planned, bounded=False)
         if later:
             accept = partial(deferred.accept, services, caller, ready)
             return _accepted(await run_in_threadpool(accept))
-        return _created(await place.run(partial(answer.finished, services, caller, ready)))
+        return _created(await place.run(partial(answer.finished, services, ready)))
 
 
 @router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))

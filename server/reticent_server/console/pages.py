@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of data sets and releases: public facts, accounts, guarantees."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from reticent_server.pipeline import oversight, publishing
 from reticent_server.pipeline.account_history import HISTORY, history
 from reticent_server.pipeline.accounts import account_row, share_of_epsilon
 from reticent_server.pipeline.policies import TIERS
+from reticent_server.pipeline.profile import unresolved
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
 from reticent_server.web.tables import shown
@@ -108,8 +110,13 @@ def dataset(visit: Signed, name: str) -> Response:
     return dataset_page(visit, name)
 
 
-def dataset_page(visit: Visit, name: str, problem: PageProblem | None = None) -> Response:
-    """The page, with what is wrong beside the form that was sent."""
+def dataset_page(
+    visit: Visit,
+    name: str,
+    problem: PageProblem | None = None,
+    expected: Mapping[str, Any] | None = None,
+) -> Response:
+    """The page, with what is wrong beside the form that was sent. expected: the forecast of a profile."""
     services = visit.services
     facts = services.catalog.facts(name)
     cap = services.ledger.population_balance(facts.population)
@@ -118,7 +125,9 @@ def dataset_page(visit: Visit, name: str, problem: PageProblem | None = None) ->
         "dataset.html",
         problem.error.status if problem else 200,
         problem=problem,
-        given=visit.fields if problem else {},
+        given=visit.fields if problem or expected else {},
+        expected=expected,
+        unresolved=unresolved(facts),
         done=_DONE.get(visit.request.query_params.get("done", ""), ""),
         tiers=TIERS,
         facts=facts,

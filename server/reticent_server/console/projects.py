@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Response
 
 from reticent_server.access.projects import Charter
-from reticent_server.access.requests import Request
+from reticent_server.access.requests import ProjectRequest
 from reticent_server.console.looking import Signed
 from reticent_server.console.pages import account
 from reticent_server.domain.roles import Act
@@ -52,7 +52,7 @@ async def request(visit: Signed, request_id: str) -> Response:
     return await visit.at_its_turn(lambda: _page(visit, visit.services.requests.one(request_id)))
 
 
-def _page(visit: Visit, request: Request, problem: ReticentError | None = None) -> Response:
+def _page(visit: Visit, request: ProjectRequest, problem: ReticentError | None = None) -> Response:
     wish = projects.wish(visit.services, request)
     lines = projects.lines_of(visit.services, request)
     return visit.page(
@@ -67,7 +67,7 @@ def _page(visit: Visit, request: Request, problem: ReticentError | None = None) 
     )
 
 
-def _given(visit: Visit, request: Request, wish: Charter) -> dict[str, Any]:
+def _given(visit: Visit, request: ProjectRequest, wish: Charter) -> dict[str, Any]:
     """What the form is filled with: what was sent, else what was asked for."""
     sent = visit.fields
     shares = [
@@ -104,7 +104,7 @@ def _approved(visit: Visit, request_id: str) -> Response:
     return visit.redirect("/console/projects?done=approved")
 
 
-def _decided(visit: Visit, request: Request) -> tuple[Charter, tuple[Share, ...]]:
+def _decided(visit: Visit, request: ProjectRequest) -> tuple[Charter, tuple[Share, ...]]:
     """The form's project: a data set whose ε is empty or 0 is left out."""
     fields, wish = visit.fields, projects.wish(visit.services, request)
     shares = tuple(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terms of a data set: its policy is set, its profile released."""
+"""The terms of a data set: its policy is set, its profile forecast and released."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Act
 from reticent_server.errors import ReticentError
 from reticent_server.pipeline.policies import TIERS, set_policy
-from reticent_server.pipeline.profile import release_profile
+from reticent_server.pipeline.profile import profile_forecast, release_profile
 from reticent_server.web.forms import amount
 from reticent_server.web.routing import pages_router
 from reticent_server.web.visits import Visit, posted_for
@@ -39,9 +39,12 @@ def policy(visit: Ruling, name: str) -> Response:
 
 @router.post("/datasets/{name}/profile")
 def profile(visit: Profiling, name: str) -> Response:
-    """Releases the profile, charged to the cap; sent twice, it is charged once."""
+    """Releases the profile, charged to the cap; sent twice, it is charged once. With `forecast`, only tells what it would be worth."""
     try:
         epsilon = amount(visit.fields, "epsilon", "ε")
+        if visit.fields.get("forecast") == "yes":
+            expected = profile_forecast(visit.services, name, epsilon=epsilon)
+            return dataset_page(visit, name, expected=expected)
         release_profile(visit.services, name, epsilon=epsilon, by=visit.actor)
     except ReticentError as error:
         return dataset_page(visit, name, PageProblem("profile", error))

@@ -64,15 +64,56 @@ class Forecastable(Protocol):
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors at `rho`."""
 
 
-class Planned(ABC):
-    """A planned computation: made from public facts, costs what it says, and runs as a recipe.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """What a plan reads and what it costs: what each kind of plan says of itself.
 
-    columns: what it reads. rho: the ρ of all of its parts together, in RHO_UNITS. passes: how often the engine
-    goes over the table. parts: those that are known before the first release. mechanism, reference: as they stand
-    in the reply's guarantee. forecast: expected standard errors and the like, from public facts alone, for
-    POST /v1/plans. run(): the generator of steps; its return value is the kind's result, or None for No Reply.
-    assumptions: what the guarantee rests on; empty: it holds for every table. fit: what a forecast of the ε
-    for a wanted noise asks, where there is such a thing.
+    columns: what it reads. rho: the ρ of all of its parts together, in RHO_UNITS. mechanism, reference: as they stand
+    in the reply's guarantee. parts: those that are known before the first release. passes: how often the engine goes
+    over the table. column_ms: the planned time of what is not proportional to cells read. draws: the sub-cells that
+    are drawn from one by one for an own profile's quantiles; they are in column_ms.
+
+    steady: whether n and the plan alone decide how long it takes: a table that is made up then tells what any table of
+    as many records takes. Not where it iterates on the records, or a function's time depends on its argument.
+
+    assumptions: what the guarantee rests on; empty: it holds for every table. of_persons: whether sums are over
+    persons, whose rows count together, where the unit has several rows. holds_for_persons: whether standard errors,
+    intervals and p-values hold where the rows of one person are alike, as they do for sums over persons. A kind that
+    says nothing of sampling sets it; one that takes rows as independent does not.
+
+    gaussian_counts: where all parts are sums with Gaussian noise: those that are counts, whose noise is coarse; else
+    None. Under accounts that add up (ε, δ) the plan then gets more ρ for the same (ε, δ) (accounting.gaussian). The
+    engine adds up what the steps cost by mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
+
+    own_cost: where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead.
+
+    answers: which question the numbers answer, as the reply's first line; empty where the kind's name says it
+    (kinds.shared.answers).
+    """
+
+    columns: tuple[str, ...]
+    rho: int
+    mechanism: str
+    reference: str
+    parts: tuple[Part, ...] = ()
+    passes: int = 1
+    column_ms: int = 0
+    draws: int = 0
+    steady: bool = True
+    assumptions: tuple[str, ...] = ()
+    of_persons: bool = False
+    holds_for_persons: bool = False
+    gaussian_counts: tuple[CountSum, ...] | None = None
+    own_cost: PrivacyCost | None = None
+    answers: str = ""
+
+
+class Planned(ABC):
+    """A planned computation: made from public facts, costs what its outline says, and runs as a recipe.
+
+    forecast: expected standard errors and the like, from public facts alone, for POST /v1/plans. run(): the generator
+    of steps; its return value is the kind's result, or None for No Reply. fit: what a forecast of the ε for a wanted
+    noise asks, where there is such a thing.
     """
 
     __slots__ = ()
@@ -83,16 +124,7 @@ class Planned(ABC):
 
     @property
     @abstractmethod
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    @abstractmethod
-    def rho(self) -> int: ...
-    @property
-    @abstractmethod
-    def mechanism(self) -> str: ...
-    @property
-    @abstractmethod
-    def reference(self) -> str: ...
+    def outline(self) -> Outline: ...
     @property
     @abstractmethod
     def forecast(self) -> Mapping[str, Any]: ...
@@ -100,42 +132,9 @@ class Planned(ABC):
     def run(self) -> Recipe: ...
 
     @property
-    def passes(self) -> int:
-        return 1
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return ()
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return ()
-
-    @property
-    def of_persons(self) -> bool:
-        """Whether sums are over persons, whose rows count together, where the unit has several rows."""
-        return False
-
-    @property
-    def holds_for_persons(self) -> bool:
-        """Whether standard errors, intervals and p-values hold where the rows of one person are alike. A kind that says
-        nothing of sampling says so here; one that takes rows as independent is not asked about them."""
-        return self.of_persons
-
-    @property
-    def steady(self) -> bool:
-        """Whether n and the plan alone decide how long it takes: a table that is made up then tells what any table of as many records
-        takes. Not where it iterates on the records, or a function's time depends on its argument."""
-        return True
-
-    @property
-    def column_ms(self) -> int:
-        return 0
-
-    @property
-    def draws(self) -> int:
-        """The sub-cells that are drawn from one by one for an own profile's quantiles; they are in column_ms."""
-        return 0
+    def name(self) -> str:
+        """What plans are told apart by that take different shares of the time that is expected of them."""
+        return type(self).__name__
 
     @property
     def fit(self) -> Forecastable | None:
@@ -147,18 +146,64 @@ class Planned(ABC):
         return None
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        """Where all of its parts are sums with Gaussian noise: those that are counts, whose noise is coarse; else None.
+    def columns(self) -> tuple[str, ...]:
+        return self.outline.columns
 
-        Under accounts that add up (ε, δ) the plan then gets more ρ for the same (ε, δ) (accounting.gaussian). The engine
-        adds up what the steps cost by mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
-        """
-        return None
+    @property
+    def rho(self) -> int:
+        return self.outline.rho
+
+    @property
+    def mechanism(self) -> str:
+        return self.outline.mechanism
+
+    @property
+    def reference(self) -> str:
+        return self.outline.reference
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.outline.parts
+
+    @property
+    def answers(self) -> str:
+        return self.outline.answers
+
+    @property
+    def passes(self) -> int:
+        return self.outline.passes
+
+    @property
+    def column_ms(self) -> int:
+        return self.outline.column_ms
+
+    @property
+    def draws(self) -> int:
+        return self.outline.draws
+
+    @property
+    def steady(self) -> bool:
+        return self.outline.steady
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return self.outline.assumptions
+
+    @property
+    def of_persons(self) -> bool:
+        return self.outline.of_persons
+
+    @property
+    def holds_for_persons(self) -> bool:
+        return self.outline.holds_for_persons or self.outline.of_persons
+
+    @property
+    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return self.outline.gaussian_counts
 
     @property
     def own_cost(self) -> PrivacyCost | None:
-        """Where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead."""
-        return None
+        return self.outline.own_cost
 
     def cost(self, offer: PrivacyCost) -> PrivacyCost:
         """What is charged of an offer: (ε, δ) as asked for and the ρ of the parts, which allows them; or its own cost."""
@@ -229,7 +274,7 @@ class Plan:
         """Plans of one sort take the same share of what is expected of them; None for those that are not steady."""
         if not self.planned.steady:
             return None
-        return f"{type(self.planned).__name__}: {self.planned.mechanism}"
+        return f"{self.planned.name}: {self.planned.mechanism}"
 
     def paid_by(self, reservation: Reservation) -> bool:
         """Whether this is what was charged: asked here only, before anything is computed."""

@@ -3,8 +3,9 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 
-from reticent_server.domain.plan import Planned
+from reticent_server.domain.plan import Outline, Planned
 from reticent_server.domain.steps import CountSum
 
 
@@ -18,40 +19,8 @@ class PlannedOn(Planned):
     def base(self) -> Planned: ...
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.base.columns
-
-    @property
-    def rho(self) -> int:
-        return self.base.rho
-
-    @property
-    def mechanism(self) -> str:
-        return self.base.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.base.reference
-
-    @property
-    def passes(self) -> int:
-        return self.base.passes
-
-    @property
-    def column_ms(self) -> int:
-        return self.base.column_ms
-
-    @property
-    def steady(self) -> bool:
-        return self.base.steady
-
-    @property
-    def of_persons(self) -> bool:
-        return self.base.of_persons
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.base.gaussian_counts
+    def outline(self) -> Outline:
+        return replace(self.base.outline, parts=(), draws=0)  # what draws take is in column_ms
 
 
 class PlannedInTurn(PlannedOn):
@@ -69,19 +38,18 @@ class PlannedInTurn(PlannedOn):
         return self.each[0]
 
     @property
-    def rho(self) -> int:
-        return sum(plan.rho for plan in self.each)
+    def outline(self) -> Outline:
+        return replace(
+            self.base.outline,
+            rho=sum(plan.rho for plan in self.each),
+            passes=sum(plan.passes for plan in self.each),
+            column_ms=sum(plan.column_ms for plan in self.each),
+            draws=0,
+            gaussian_counts=self._counts,
+        )
 
     @property
-    def passes(self) -> int:
-        return sum(plan.passes for plan in self.each)
-
-    @property
-    def column_ms(self) -> int:
-        return sum(plan.column_ms for plan in self.each)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+    def _counts(self) -> tuple[CountSum, ...] | None:
         every = [plan.gaussian_counts for plan in self.each]
         known = [counts for counts in every if counts is not None]
         return sum(known, start=()) if len(known) == len(every) else None

@@ -45,6 +45,10 @@ class Query:
         default=None, kw_only=True, metadata=_PERSONS
     )
 
+    def other_target(self) -> "Query | None":
+        """The same question with the other target: robust for the textbook's, the textbook's for robust. None: it has one only."""
+        return None
+
 
 def query_json(query: Query) -> dict[str, Any]:
     """The question as it is stored and replied: its kind and its fields that are not None."""

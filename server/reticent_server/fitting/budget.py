@@ -36,6 +36,9 @@ from reticent_server.domain.steps import CountSum, FloatArray
 from reticent_server.fitting.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
+LENGTH_BINS = 27
+"""Of a histogram of persons by length: one for 0, 25 that end at an edge, and what is beyond (fitting.person_scores)."""
+
 # a start with none of a fit of R² = .96; its residuals' .04; S² grows by 1.2² a step at most (fitting.huber)
 START_ERROR, ERROR_FLOOR, SCALE_GROWTH = 0.96, 0.04, 1.44
 _CURVATURE_ERROR = 0.15  # relative, of an expected curvature: benchmarks of clean designs
@@ -204,9 +207,14 @@ class FitBudget:
         return min(len(self.scales), self.steps - 1)
 
     def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
-        """The parts that may be counts: of the records in use, and of residuals (a family may sum these instead)."""
+        """The parts that may be counts: of the records in use, of residuals (a family may sum these instead), and of
+        persons by the lengths of what their rows add up to."""
         amounts = (self.count, *self.scales)  # a weighted design's are sums, and cost the same
-        return tuple(CountSum(1, rho, unit_rows) for rho in amounts if rho)
+        persons = (self.lengths, self.reaches)
+        return (
+            *(CountSum(1, rho, unit_rows) for rho in amounts if rho),
+            *(CountSum(LENGTH_BINS, rho) for rho in persons if rho),
+        )
 
     @property
     def amounts(self) -> int:
@@ -307,7 +315,8 @@ class Signal:
     curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well.
     early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
     curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
-    holds, so that a clipped sum of scores is not 0 on average.
+    holds, so that a clipped sum of scores is not 0 on average. whole: whether the last scores are cut as a whole; bent: whether its mean then
+    bends on the way.
     """
 
     bound: float
@@ -322,6 +331,7 @@ class Signal:
     rms: float = 1.0
     skewed: bool = False
     whole: bool = False
+    bent: bool = False
 
     @property
     def together(self) -> JointParts:

@@ -7,6 +7,7 @@ the fit works in are combinations u = W x̃, so that a_j and b_j do not matter f
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,6 +70,7 @@ def code_terms(design: Design, rows: PublicRows) -> TermCoding:
     return TermCoding(design, _locations(design, rows))
 
 
+@lru_cache(maxsize=2)
 def _locations(design: Design, rows: PublicRows) -> tuple[Location, ...]:
     head = int(design.intercept)
     columns = zip(design.terms, rows.X.T[head:], strict=True)

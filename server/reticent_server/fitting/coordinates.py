@@ -20,11 +20,13 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import strmm
+from scipy.linalg.lapack import dtrtri
 
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
-from reticent_server.numerics.matrices import eigen, power
+from reticent_server.numerics.matrices import eigen, floored, power
 
 WIDE = 4.0  # squared radius per coordinate: clips 1 of 10³ normal rows, and most outlying ones
 _RARE_LENGTH = 8.0  # squared length per coordinate of a rare row: twice the wide radius
@@ -40,6 +42,11 @@ USUAL, _FEWEST = 110, 8
 is a hundredth of _SETTLED: .1 s in both cases."""
 _SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
+
+
+Single = NDArray[np.float32]
+Rows = FloatArray | Single
+"""(rows, q), of designs of more than USUAL columns in single precision."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,14 +78,25 @@ def _coordinates(shape: tuple[int, ...], cells: bytes) -> Coordinates:
     values, vectors = eigen(second_moment(X / size))
     singular = values < _SINGULAR
     W = (vectors / np.sqrt(np.where(singular, 1.0, values))) @ vectors.T / size
-    W, others = _turned(W, X)
+    wide = len(W) > USUAL
+    U = _single(X @ W.T) if wide else X @ W.T
+    basis, others = _axes(U)
+    W = np.asarray(basis.T @ W)
+    U = U @ _single(basis) if wide else X @ W.T
     rare = others < _LEVEL / (WIDE * len(W) + 1)
-    W = _cut(W, X, rare)
-    W = _settled(W, X, _most_stretch(others, rare))
+    cut = _cuts(U, rare)
+    W = np.asarray(W * cut[:, None])
+    U = U * _single(cut) if wide else X @ W.T
+    W = _settled(W, U, _most_stretch(others, rare))
     rows = X @ W.T
     W.flags.writeable = rows.flags.writeable = False
     spread = float(np.max(moment_spread(rows, WIDE * len(W))))
     return Coordinates(W, rows, int(np.sum(~rare)), bool(singular.any()), spread)
+
+
+def _single(values: FloatArray) -> Single:
+    """In single precision, in which the products of many rows take half the time."""
+    return np.asarray(values, dtype=np.float32)
 
 
 def second_moment(U: FloatArray) -> FloatArray:
@@ -106,24 +124,32 @@ def normal_size(factor: float, q: int) -> float:
     return mean_weighted_norm(q - 1, factor * q)
 
 
-def _turned(W: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """W turned to axes of which clipped rows carry more and more; (q,) what other rows add, decreasing."""
-    U, q = X @ W.T, len(W)
+def _axes(U: Rows) -> tuple[FloatArray, FloatArray]:
+    """Axes (q, q), in columns, of which clipped rows carry more and more; (q,) what other rows add, decreasing."""
+    q = U.shape[1]
     norms = np.sum(U**2, axis=1)
-    clipped = np.where(norms > WIDE * q, mallows_weights(norms, WIDE * q), 0.0)
-    carried = (U * clipped[:, None]).T @ U / len(U)
-    root = power(clipped_moment(U, WIDE * q), -0.5, _SINGULAR)
+    w = mallows_weights(norms, WIDE * q)
+    carried = _weighted_moment(U, np.where(norms > WIDE * q, w, 0.0))
+    root = power(_weighted_moment(U, w), -0.5, _SINGULAR)
     shares, directions = eigen(root @ carried @ root)
     basis = np.linalg.qr((root @ directions)[:, ::-1])[0][:, ::-1]
-    return np.asarray(basis.T @ W), np.asarray(1 - shares)
+    return basis, np.asarray(1 - shares)
 
 
-def _cut(W: FloatArray, X: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
-    """W with rare directions cut to their largest length."""
-    along = (X @ W.T) ** 2
+def _weighted_moment(U: Rows, w: Rows) -> FloatArray:
+    """mean w uuᵀ (q, q), w ≥ 0 (rows,); of rows in single precision as a product of a matrix with itself, which takes half the time."""
+    if U.dtype != np.float32:
+        return np.asarray((U * w[:, None]).T @ U / len(U))
+    V = U * np.sqrt(w)[:, None]
+    return np.asarray(V.T @ V, dtype=np.float64) / len(U)
+
+
+def _cuts(U: Rows, rare: NDArray[np.bool_]) -> FloatArray:
+    """(q,) by what rare directions are cut to their largest length; 1 for the others."""
+    along = U**2
     squared = np.mean(along * along, axis=0) / np.maximum(np.mean(along, axis=0), _SINGULAR)
-    cut = np.sqrt(np.minimum(1.0, _RARE_LENGTH * len(W) / np.maximum(squared, _SINGULAR)))
-    return np.asarray(W * np.where(rare, cut, 1.0)[:, None])
+    cut = np.sqrt(np.minimum(1.0, _RARE_LENGTH * len(rare) / np.maximum(squared, _SINGULAR)))
+    return np.where(rare, cut, 1.0)
 
 
 def _most_stretch(others: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
@@ -133,34 +159,72 @@ def _most_stretch(others: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
     return np.where(rare, 1.0, _STRETCH ** np.clip(place, 0.0, 1.0))
 
 
-def _settled(W: FloatArray, X: FloatArray, most: FloatArray) -> FloatArray:
-    """W stretched until the clipped second moment of the free axes is κI, as far as each may be.
+def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
+    """W stretched until the clipped second moment of the free axes is κI, as far as each may be. rows: X Wᵀ.
 
     S = AAᵀ for the stretch A of the free axes is κM(S)⁻¹, M being what weights under S leave of their second moment
-    (Maronna 1976, with Huber's weights); W gets the symmetric root of S. A round of a large design takes one product of
-    its rows, half of another, and one decomposition.
+    (Maronna 1976, with Huber's weights); W gets the symmetric root of S.
     """
     free, q = most > 1.0, len(W)
     if not free.any():
         return W
-    U, kappa, limit = X @ W.T, normal_size(WIDE, q), most[free]
-    still = np.sum(U[:, ~free] ** 2, axis=1)
-    U = np.ascontiguousarray(U[:, free], dtype=np.float32 if q > USUAL else np.float64)
-    A = np.eye(len(limit))
-    for _ in range(_rounds(q)):
-        checkpoint()
-        V = U @ A.astype(U.dtype)
-        w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
-        V *= np.sqrt(w)[:, None].astype(U.dtype)
-        K = np.asarray(V.T @ V, dtype=np.float64) / (kappa * len(V))
-        if np.abs(K - np.eye(len(K))).max() < _SETTLED:
-            break
-        values, vectors = eigen(A @ _inverse(K) @ A.T / np.outer(limit, limit))
-        values = np.clip(values, (_SHRINK / _STRETCH) ** 2, 1.0)
-        A = limit[:, None] * vectors * np.sqrt(values)
+    still = np.sum(rows[:, ~free] ** 2, axis=1)
+    U, settle = np.ascontiguousarray(rows[:, free]), _of_many if q > USUAL else _of_usual
+    A = settle(U, still, most[free], q)
     out = W.copy()
     out[free] = power(A @ A.T, 0.5) @ W[free]
     return out
+
+
+def _of_usual(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
+    """A (free, free) for the free axes of rows U (rows, free). still: (rows,) squared lengths along the others. limit: (free,) what
+    each axis may be stretched by."""
+    kappa, A = normal_size(WIDE, q), np.eye(len(limit))
+    for _ in range(_SETTLING):
+        checkpoint()
+        V = U @ A
+        w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
+        V *= np.sqrt(w)[:, None]
+        K = np.asarray(V.T @ V) / (kappa * len(V))
+        if np.abs(K - np.eye(len(K))).max() < _SETTLED:
+            break
+        A = _within(A @ _inverse(K) @ A.T / np.outer(limit, limit), limit)
+    return A
+
+
+def _of_many(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
+    """The same in about a third of the time, and with fewer steps: M is taken of the rows as they are, so that a step has one product of
+    half a matrix with the rows, and one of rows with themselves; and it takes a decomposition only where a limit is reached."""
+    kappa, A = normal_size(WIDE, q), np.eye(len(limit))
+    V = U
+    for _ in range(_rounds(q)):
+        checkpoint()
+        w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
+        M = _weighted_moment(U, w) / kappa
+        if np.abs(A.T @ M @ A - np.eye(len(A))).max() < _SETTLED:
+            break
+        A = _root_within(M, limit)
+        V = strmm(1.0, _single(A), U.T, lower=0, trans_a=1).T
+    return A
+
+
+def _root_within(M: FloatArray, limit: FloatArray) -> FloatArray:
+    """An upper triangular A with AAᵀ = M⁻¹, as far as each axis may be stretched."""
+    P, most = M * np.outer(limit, limit), (_STRETCH / _SHRINK) ** 2
+    try:
+        np.linalg.cholesky(P - np.eye(len(P)))
+        np.linalg.cholesky(most * np.eye(len(P)) - P)
+    except np.linalg.LinAlgError:
+        P = floored(P, 1.0, most)
+    inverse, _ = dtrtri(np.linalg.cholesky(P), lower=1)
+    return np.asarray(limit[:, None] * inverse.T)
+
+
+def _within(S: FloatArray, limit: FloatArray) -> FloatArray:
+    """A with AAᵀ = S, given relative to the limits, as far as each axis may be stretched."""
+    values, vectors = eigen(S)
+    values = np.clip(values, (_SHRINK / _STRETCH) ** 2, 1.0)
+    return np.asarray(limit[:, None] * vectors * np.sqrt(values))
 
 
 def _rounds(q: int) -> int:

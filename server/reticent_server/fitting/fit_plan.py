@@ -43,9 +43,9 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.plan import DRAWING, Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
@@ -53,13 +53,14 @@ from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
-from reticent_server.fitting.forecast import Forecast, forecast_fit
+from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
 from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
@@ -128,6 +129,11 @@ class RegressionModel(Protocol[ResponseT]):
     def mechanism(self) -> str: ...
     @property
     def reference(self) -> str: ...
+    @property
+    def answers(self) -> str:
+        """The reply's first line (domain.plan.Planned)."""
+        ...
+
     @property
     def radius(self) -> float: ...
     @property
@@ -206,56 +212,44 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self
 
     @property
-    def steady(self) -> bool:
-        return self.model.nanoseconds < _UNSTEADY_NANOSECONDS
-
-    @property
-    def mechanism(self) -> str:
-        return self.model.mechanism
-
-    @property
-    def of_persons(self) -> bool:
-        return self.model.of_persons
-
-    @property
-    def reference(self) -> str:
-        return self.model.reference
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=self.model.answers,
+            columns=self.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism=self.model.mechanism,
+            reference=self.model.reference,
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            of_persons=self.model.of_persons,
+            steady=self.model.nanoseconds < _UNSTEADY_NANOSECONDS,
+            gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
+        )
 
     @property
     def coding(self) -> Coding:
         return self.ground.coding
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.budget.counts(self.sizes.unit_rows)
-
-    @property
-    def rho(self) -> int:
-        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
         lengths = (self.budget.lengths > 0) + (self.budget.tail > 0)
         return fit + (self.own_profile is not None) + lengths
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
         a record's score takes, with the columns that are made of a person's rows."""
         made = 0 if self.design.persons is None else len(self.design.persons.made)
         each = self.model.nanoseconds + made * _MADE_NANOSECONDS
-        scores = self.facts.n * self.passes * each
-        steps = self.passes * self.sizes.size**2 // _PRODUCTS_A_MS
-        return (self.draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+        scores = self.facts.n * self._passes * each
+        steps = self._passes * self.sizes.size**2 // _PRODUCTS_A_MS
+        return (self._draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
 
     def expected_ms(self, n: int) -> float:
         """Passes over the table, the filter's steps between them, and an own profile's draws."""
@@ -324,8 +318,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
         standard error (null where no interval is expected), with what to do about it."""
         fit, terms = self.forecast_fit, self.design.names
-        notes = [NO_PROFILE] if self.own_profile else []
-        notes += self.model.notes(self.ground)
+        notes = [*profile_notes(self.own_profile), *self.model.notes(self.ground)]
         expected = self.expected_intervals
         notes += [NO_INTERVALS] if fit.estimable.any() and not expected.any() else []
         pairs = zip(fit.ratios.tolist(), expected.tolist(), strict=True)
@@ -343,7 +336,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def expected_intervals(self) -> NDArray[np.bool_]:
         """(q,) whether each coefficient is expected to have one."""
-        declined = bool(self.model.notes(self.ground))
+        known = spread_verdict(self.own_profile).intervals
+        declined = not known or bool(self.model.notes(self.ground))
         return expected_intervals(self.forecast_fit, self.sizes, self.budget, declined=declined)
 
     @property
@@ -364,7 +358,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
         left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
-        return forecast_fit(self._sized(left).newton).worst
+        return forecast_ratio(self._sized(left).newton)
 
     def _sized(self, rho: int) -> "FitPlan[ResponseT]":
         """The same fit at another amount for its steps."""
@@ -401,8 +395,9 @@ class FitPlan(Planned, Generic[ResponseT]):
         """The recipe without its report. restrict: gives the restriction of a score test (fitting.restriction)."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.design, facts, self.model, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(self.design, facts, self.model, masked=own.masked) or ground
         restriction = restrict(ground.coding) if restrict else UNRESTRICTED
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
@@ -415,6 +410,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         )
         if self.own_profile:
             result["warnings"].append(NO_PROFILE)
+            result |= self.own_profile.verdict.applied(result)
         return {
             **result,
             "tuning": self.model.tuning,
@@ -441,12 +437,9 @@ def plan_fit(
     if design.response is None or not design.names:
         raise InvalidQuery("A regression needs a response and at least one term.")
     model.check(design.response)
-    own = None
-    ground = ground_of(design, facts, model)
-    if ground is None:
-        own = plan_own_profile(facts, design, rho)
-        ground = ground_of(design, guessed_facts(facts, design), model, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)
+    )
     left = rho - (own.rho if own else 0)
     return _sized(facts, design, model, ground, own, level, left)
 

@@ -26,20 +26,20 @@ What is left out: information criteria, as N ln σ² has the noise of N s/G₂�
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
     Block,
     FloatArray,
     GramSum,
-    Part,
     Released,
     Step,
     SumStep,
@@ -104,20 +104,14 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
         return self.plan
 
     @property
-    def rho(self) -> int:
-        return self.plan.rho + self.part.rho
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def passes(self) -> int:
-        return self.plan.passes + 1
-
-    @property
-    def column_ms(self) -> int:
-        return self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000)
+    def outline(self) -> Outline:
+        return replace(
+            self.base.outline,
+            rho=self.plan.rho + self.part.rho,
+            parts=(self.part,),
+            passes=self.plan.passes + 1,
+            column_ms=self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000),
+        )
 
     def expected_ms(self, n: int) -> float:
         """The fit's, and one pass more."""
@@ -126,6 +120,11 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     @property
     def forecast(self) -> Mapping[str, Any]:
         return self.plan.forecast
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the coefficients: those of the fit alone, whose budget is what the statistics leave."""
+        return self.plan.precision
 
     def run(self) -> Recipe:
         """The fit, then one step; always a reply."""

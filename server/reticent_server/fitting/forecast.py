@@ -22,15 +22,16 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
+    StepCurvature,
     corrected_curvature,
+    left_after,
     measured,
     missed_curvature,
-    moved,
     no_correction,
     prior,
 )
-from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.newton import NoisyNewton
+from reticent_server.fitting.identifiability import Directions, fit_directions
+from reticent_server.fitting.newton import NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
@@ -70,8 +71,79 @@ class Forecast:
         return float(np.max(self.ratios, initial=0.0))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _LastStep:
+    """A planned fit at its end. step, curvature: of the last step; jacobian: (q, q) as expected, back: its root, noise: (q,) its own in the frame B, sd: of an entry; left, sampling:
+    covariances (q, q) in u of what is left of the way, and of the solution; scale: as expected there."""
+
+    fit: NoisyNewton
+    step: PlannedStep
+    jacobian: FloatArray
+    back: FloatArray
+    curvature: StepCurvature
+    noise: FloatArray
+    sd: float
+    left: FloatArray
+    sampling: FloatArray
+    scale: float
+
+    @property
+    def whitening(self) -> Whitening:
+        return self.step.model.whitening
+
+    @property
+    def errors(self) -> tuple[FloatArray, FloatArray]:
+        """(q,) privacy and sampling standard errors of the coefficients, in the units of the data."""
+        out = back_transform(self.fit.coding).matrix @ self.whitening.transform.T
+        tiny = np.finfo(float).tiny
+        privacy, sampling = (
+            np.sqrt(np.maximum(np.sum(out @ M * out, axis=1), tiny))
+            for M in (self.left, self.sampling)
+        )
+        return privacy, sampling
+
+    @property
+    def directions(self) -> Directions:
+        """In x̃, as the releases are expected to tell them."""
+        score, reach = self.step.score, self.step.reach
+        records = self.fit.sizes.expected_n / (reach**2 * score.most / score.curvature_bound)
+        return fit_directions(
+            self.whitening,
+            self.back,
+            self.jacobian,
+            self.noise,
+            self.left + self.sampling,
+            records,
+            present=True,
+        )
+
+
 def forecast_fit(fit: NoisyNewton) -> Forecast:
     """Goes through a planned fit in expectation."""
+    end = _last_step(fit)
+    privacy, sampling = end.errors
+    directions, W = end.directions, end.whitening.transform
+    most_off = end.step.score.curvature.most_off
+    return Forecast(
+        ratios=np.asarray(privacy / sampling),
+        estimable=directions.mapped(back_transform(fit.coding).matrix).flags,
+        error=float(np.sqrt(np.trace(end.left))),
+        privacy=privacy,
+        sampling=sampling,
+        transform=W,
+        scale=end.scale,
+        settled=trust.linear_step(directions.off(W), most_off).intervals,
+        unsure=directions.unsure(end.jacobian, W, end.sd),
+    )
+
+
+def forecast_ratio(fit: NoisyNewton) -> float:
+    """The largest ratio of `forecast_fit` alone, in two thirds of its time."""
+    privacy, sampling = _last_step(fit).errors
+    return float(np.max(privacy / sampling, initial=0.0))
+
+
+def _last_step(fit: NoisyNewton) -> _LastStep:
     n, q = fit.sizes.expected_n, fit.sizes.size
     whitening = _whitened(fit, n)
     public = fit.public_model(whitening)
@@ -83,9 +155,9 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         step = fit.planned_step(t, scale, public)
         score, model = step.score, step.model
         J = model.curvature(score, theta, C)
+        curvature = corrected_curvature(J, score.unit, known)
         if fit.passes.rejoins(t):
-            H = corrected_curvature(J, score.unit, known).H
-            C = C + fit.passes.allowance(H, model.meat(score, theta), n)
+            C = C + fit.passes.allowance(curvature.H, model.meat(score, theta), n)
         seen = n / fit.passes.stride(t)
         noise = planned_sd(VectorSum(q, step.clip, rho, m)) / seen
         if fit.budget.jacobians[t]:
@@ -93,40 +165,15 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
             upto = None if t == fit.budget.steps - 1 else whitening.free
             back = power(J, 0.5)
             far = missed_curvature(C, back, score.unit)
-            known, relative = measured(known, back, J, planned_sd(part) / seen, far, upto)
-        curvature = corrected_curvature(J, score.unit, known)
-        C = moved(C, curvature, noise**2 * np.eye(q), np.zeros(q)).covariance
+            sd = planned_sd(part) / seen
+            known, relative = measured(known, back, J, sd, far, upto)
+            curvature = corrected_curvature(J, score.unit, known, curvature.back)
+        C = left_after(C, curvature, noise**2)
         left = float(np.mean(model.variance(C)))
         scale = fit.scale.forecast(scale, fit.family.start, left)
-    A = np.asarray(np.linalg.inv(curvature.H))
+    sampling = sandwich(np.linalg.inv(curvature.H), model.meat(score, theta), n)
     C = C + allowance_covariance(step.allowance / n, curvature.H)
-    sampling = sandwich(A, model.meat(score, theta), n)
-    directions = fit_directions(
-        whitening,
-        power(J, 0.5),
-        J,
-        relative,
-        C + sampling,
-        n / (step.reach**2 * score.most / score.curvature_bound),
-        present=True,
-    )
-    W, L = whitening.transform, back_transform(fit.coding).matrix
-    out = L @ W.T
-    privacy_, sampling_ = (
-        np.sqrt(np.maximum(np.sum(out @ M * out, axis=1), np.finfo(float).tiny))
-        for M in (C, sampling)
-    )
-    return Forecast(
-        ratios=np.asarray(privacy_ / sampling_),
-        estimable=directions.mapped(L).flags,
-        error=float(np.sqrt(np.trace(C))),
-        privacy=privacy_,
-        sampling=sampling_,
-        transform=W,
-        scale=scale,
-        settled=trust.linear_step(directions.off(W), score.curvature.most_off).intervals,
-        unsure=directions.unsure(J, W, planned_sd(part) / seen),
-    )
+    return _LastStep(fit, step, J, back, curvature, relative, sd, C, sampling, scale)
 
 
 def _whitened(fit: NoisyNewton, n: float) -> Whitening:

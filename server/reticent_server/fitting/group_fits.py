@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import AllOf, Compare, Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, Released, Step, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
@@ -35,10 +35,10 @@ from reticent_server.fitting.fit_plan import (
     sized,
 )
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
 from reticent_server.fitting.results import RegressionResult
@@ -144,8 +144,21 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     taken: ClassVar = (0.5, 0.27)
 
     @property
-    def steady(self) -> bool:
-        return self.first.steady
+    def outline(self) -> Outline:
+        own = self.own_profile.rho if self.own_profile else 0
+        counts = self.first.budget.counts(self.first.sizes.unit_rows)
+        return Outline(
+            answers=self.first.answers,
+            columns=self.first.columns,
+            rho=own + self.first.budget.rho_by_group(counted=self.counted),
+            mechanism=self.first.mechanism,
+            reference=self.first.reference,
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            steady=self.first.steady,
+            gaussian_counts=None if self.own_profile else counts * len(self.fits),
+        )
 
     @property
     def first(self) -> FitPlan[ResponseT]:
@@ -153,60 +166,33 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         return self.fits[0]
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.first.columns
-
-    @property
-    def mechanism(self) -> str:
-        return self.first.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.first.reference
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        if self.own_profile:
-            return None
-        return self.first.budget.counts(self.first.sizes.unit_rows) * len(self.fits)
-
-    @property
-    def rho(self) -> int:
-        own = self.own_profile.rho if self.own_profile else 0
-        return own + self.first.budget.rho_by_group(counted=self.counted)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         return self.first.passes + (self.own_profile is not None)
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time of an own profile's draws, of finding each group's records, of scores, and of each group's own steps."""
-        member = self.passes * _MEMBER_NANOSECONDS * len(self.fits)
-        records = self.first.facts.n * (member + self.passes * self.first.model.nanoseconds)
+        member = self._passes * _MEMBER_NANOSECONDS * len(self.fits)
+        records = self.first.facts.n * (member + self._passes * self.first.model.nanoseconds)
         own = sum(fit.passes * _STEP_MS + fit.column_ms for fit in self.fits)
-        return (self.draws * SELECTION_NANOSECONDS + records) // 10**6 + own
+        return (self._draws * SELECTION_NANOSECONDS + records) // 10**6 + own
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """As of a regression, of the group that is expected to be the smallest."""
         least = min(range(len(self.fits)), key=lambda g: self.fits[g].sizes.expected_n)
         found = dict(self.fits[least].forecast)
-        notes = [NO_PROFILE] if self.own_profile else []
-        return {**found, "notes": notes + found["notes"], "group": self.strata.levels[least]}
+        notes = [*profile_notes(self.own_profile), *found["notes"]]
+        return {**found, "notes": notes, "group": self.strata.levels[least]}
 
     def run(self) -> Recipe:
-        """The fits, pass by pass together; always a reply."""
+        """The members of each fit's result, pass by pass together; always a reply."""
         fitted = yield from self.fitted()
-        groups = [
-            GroupRegression(**self.result(g, *found), level=level)
-            for g, (found, level) in enumerate(zip(fitted, self.strata.levels, strict=True))
-        ]
-        return GroupFits(by=self.strata.column, groups=groups, n=self.first.facts.n)
+        return [self.result(g, *found) for g, found in enumerate(fitted)]
 
     def result(self, g: int, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of the fit of group g: without intervals where its records are too few for them."""
@@ -222,14 +208,16 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     ) -> TrustVerdict:
         signal = plan.model.signal(ground)
         eta = noise_ratio(replace(plan.sizes, expected_n=fit.count), plan.budget.rho, signal)
-        return trust.group(eta, measured=signal.scaled, profiled=self.own_profile is None)
+        group = trust.group(eta, measured=signal.scaled, profiled=self.own_profile is None)
+        return spread_verdict(self.own_profile).then(group)
 
     def fitted(self) -> Generator[Step, tuple[Released, ...], list[Fitted[ResponseT]]]:
         """The recipe without its report: a ground and a fit for each group."""
         fits = self.fits
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.first.design, facts, self.first.model, masked=False)
+            own, first = self.own_profile, self.first
+            facts = own.profiled((yield own.step))
+            ground = ground_of(first.design, facts, first.model, masked=own.masked)
             fits = tuple(replace(fit, ground=_own(fit, ground or fit.ground)) for fit in fits)
         fitted = yield from in_lockstep(self.strata, [fit.fitted() for fit in fits])
         return fitted
@@ -260,13 +248,10 @@ def plan_group_fits(
         raise InvalidQuery(
             "Where a person has several rows, by is not for this regression: ask for one group with where."
         )
-    own = None
-    ground = ground_of(design, facts, model)
+    ground, own = planned_ground(
+        facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)
+    )
     shares = strata.shares(facts)
-    if ground is None:
-        own = plan_own_profile(facts, design, rho)
-        ground = ground_of(design, guessed_facts(facts, design), model, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
     left = rho - (own.rho if own else 0)
     typical = replace(ground, share=ground.share / len(strata.codes))
     named, sizes = sized(facts, model, typical, left, known=False)

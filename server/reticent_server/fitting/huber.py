@@ -23,6 +23,7 @@ from reticent_server.fitting.score import (
     Residuals,
     Score,
 )
+from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.psi import Huber
 
@@ -235,6 +236,9 @@ class LinearFamily:
         if self.biweight is not None and remaining < _BIWEIGHT_STEPS:
             return PsiScore(self.biweight, scale)
         return PsiScore(self.psi, scale)
+
+    def whole(self, scale: float) -> PlainScore:
+        return PlainScore(scale)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: the two biweight steps reach their solution from Huber's."""

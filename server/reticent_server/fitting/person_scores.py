@@ -40,6 +40,7 @@ from reticent_server.domain.steps import (
     Scaled,
     multiplied,
 )
+from reticent_server.fitting.budget import LENGTH_BINS
 from reticent_server.fitting.maps import ScoreMap
 from reticent_server.numerics.person_columns import person_sums
 
@@ -57,7 +58,11 @@ number of rows says nothing of the response, up to .15 where it goes with it).""
 RECLIPPED = 0.06
 """By how much a row's predictor may differ, in rms of the score over the curvature, between the solutions of the early clip and of the
 last one, of skewed scores: with 0 the last step left .7 standard errors of the way, with .06 none; .02 was too little."""
-_LOWEST, _RATIO, _EDGES = 0.2, 2**0.25, 25  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
+_LOWEST, _RATIO, _EDGES = (
+    0.2,
+    2**0.25,
+    LENGTH_BINS - 2,
+)  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
 SURE = 3.0
 """Standard deviations of the count beyond an edge that is not told from none. Within regressions of 5,000 persons of 1 to 8 rows at ε = 1 have an error of
 1.22 of the within estimator's (190 tables), with 2 of 1.30 (110), at the same coverage."""
@@ -79,7 +84,7 @@ class Lengths:
 
     @property
     def bins(self) -> int:
-        return _EDGES + 2
+        return LENGTH_BINS
 
     def codes(self, lengths: FloatArray) -> FloatArray:
         """(persons,) the bin of each length."""

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.coordinates import USUAL
 from reticent_server.fitting.curvature import LocalRows
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.whitening import Whitening
@@ -42,11 +43,22 @@ class PublicModel:
 
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
         """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
-        U, T = self.whitening.rows, self.frequency
         eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
-        h = w * m**2 * score.expected(eta, self.variance(C))
-        return np.asarray(T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+        return self._moment(w * m**2 * score.expected(eta, self.variance(C)))
+
+    def _moment(self, h: FloatArray, factor: float = 1.0) -> FloatArray:
+        """`factor` times T (mean h uuᵀ) Tᵀ (q, q), h (rows,): of many columns as the product of a matrix with itself, which takes half the time."""
+        U, T = self.whitening.rows, self.frequency
+        if len(T) <= USUAL or h.min() < 0:
+            return np.asarray(factor * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
+        V = self._weighed_rows * np.sqrt(h)[:, None]
+        return np.asarray(V.T @ V * (factor / len(V)))
+
+    @cached_property
+    def _weighed_rows(self) -> FloatArray:
+        """(rows, q) T u."""
+        return np.asarray(self.whitening.rows @ self.frequency.T)
 
     def variance(self, C: FloatArray) -> FloatArray:
         """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
@@ -58,13 +70,10 @@ class PublicModel:
 
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""
-        U, T = self.whitening.rows, self.frequency
         eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
-        h = (w * m) ** 2 * score.expected(eta, np.zeros(len(U)))
-        return np.asarray(
-            self.unequal * score.mean_square * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T
-        )
+        h = (w * m) ** 2 * score.expected(eta, np.zeros(len(eta)))
+        return self._moment(h, self.unequal * score.mean_square)
 
     def local(self, score: Score, theta: FloatArray) -> LocalRows:
         """The rows about θ (q,, in u)."""

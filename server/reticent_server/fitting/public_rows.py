@@ -17,11 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
-from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
+from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.patience import checkpoint
-from reticent_server.domain.schema import ABSENT
+from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
+from reticent_server.numerics.evaluate import (
+    evaluate,
+    evaluate_term,
+    evaluate_terms,
+    in_use,
+    shares,
+)
 from reticent_server.numerics.person_columns import prepared
 from reticent_server.numerics.public_random import public_generator
 
@@ -30,6 +36,7 @@ _BESIDE = 2  # columns of drawn rows beside terms and response: offset and share
 _DRAWS = 16  # draws at the most, for a `where` that leaves few of them
 _ENOUGH = 1024  # rows in use from which a law is described well enough
 _KEPT_COLUMNS = 320  # of 64 KiB: those of a formula of 256 columns, planned again and again until its ε is chosen
+_KEPT_TABLES = 2  # of 8 MB with 256 terms: a plan has one design, and asks for its rows at every τ and at every ε
 _LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
 _VALUE_FLOOR = 0.02  # the same of a whole number among many, most of which may be absent
 _UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
@@ -57,24 +64,42 @@ class PublicRows:
     unequal: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """All that rows are drawn from. columns: of the design's, in their order. masked: as of draw_public_rows."""
+
+    design: Design
+    columns: tuple[ColumnProfile, ...]
+    n: int
+    schema: Schema
+    masked: bool
+
+
 def draw_public_rows(
     design: Design, facts: DatasetFacts, *, masked: bool = True
 ) -> PublicRows | None:
-    """Public rows of a design; None where no profile covers its columns.
+    """Public rows of a design; None where no profile covers its columns. Read-only: the last few tables are kept.
 
     masked: whether the mask is applied (not where the marginals are those of the records in use).
     """
-    profile = facts.profile
-    if profile is None or any(profile.columns.get(name) is None for name in design.columns):
+    released = {} if facts.profile is None else facts.profile.columns
+    columns = tuple(released[name] for name in design.columns if released.get(name) is not None)
+    if facts.profile is None or len(columns) < len(design.columns):
         return None
-    drawn, used = _rows(design, facts, profile, 0)
+    return _drawn(_Drawing(design, columns, facts.n, facts.schema, masked))
+
+
+@lru_cache(maxsize=_KEPT_TABLES)
+def _drawn(drawing: _Drawing) -> PublicRows:
+    design = drawing.design
+    drawn, used = _rows(drawing, 0)
     seen, kept = len(used), [drawn[used]]
     # marginals of the records in use say nothing of persons without enough rows
-    apply_mask = design.masked and (masked or design.persons is not None)
+    apply_mask = design.masked and (drawing.masked or design.persons is not None)
     if not apply_mask:
         return _finished(drawn, 1.0, weighted=design.weight is not None)
     while sum(map(len, kept)) < _ENOUGH and seen < _DRAWS * ROWS:
-        more, used = _rows(design, facts, profile, len(kept))
+        more, used = _rows(drawing, len(kept))
         seen += len(used)
         kept.append(more[used])
     rows = np.vstack(kept)
@@ -92,6 +117,7 @@ def _finished(drawn: FloatArray, share: float, *, weighted: bool) -> PublicRows:
     if weighted:
         rows, mean, unequal = _by_weight(rows)
         share = max(share * mean, LEAST_SHARE)
+    rows.flags.writeable = False
     return PublicRows(rows[:, :-3], rows[:, -3], share, rows[:, -2], unequal)
 
 
@@ -106,35 +132,33 @@ def _by_weight(rows: FloatArray) -> tuple[FloatArray, float, float]:
     return drawn, total / len(rows), float((a**2).sum()) / total
 
 
-def _rows(
-    design: Design, facts: DatasetFacts, profile: Profile, draw: int
-) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _rows(drawing: _Drawing, draw: int) -> tuple[FloatArray, NDArray[np.bool_]]:
     """(rows, q + 3) terms, response, offset and share that counts, and which rows are in use."""
     checkpoint()
+    design, schema, n = drawing.design, drawing.schema, drawing.n
     stored, values, missing = design.stored, {}, {}
     rows = (
         ROWS
         if design.persons is None
         else max(ROWS // design.persons.rows, 1) * design.persons.rows
     )
-    for name in design.columns:
-        released = profile.columns[name]
-        column = facts.schema.column(name)
+    for name, released in zip(design.columns, drawing.columns, strict=True):
+        column = schema.column(name)
         bounds = (0.0, 1.0) if column is None else (column.lower, column.upper)
         values[name], chances = _column(released, name, draw, rows, bounds)
         if name in design.filled_columns:
-            share = max(missing_share(released, facts.n), _FILLED_FLOOR)
+            share = max(missing_share(released, n), _FILLED_FLOOR)
             missing[name] = chances < share
         elif name in stored.missing_columns or (column is not None and column.may_be_missing):
-            missing[name] = chances < missing_share(released, facts.n)
+            missing[name] = chances < missing_share(released, n)
     if ABSENT in stored.missing_columns:
-        rng, m = public_generator("public rows", ABSENT, str(draw)), facts.schema.unit.max_rows
+        rng, m = public_generator("public rows", ABSENT, str(draw)), schema.unit.max_rows
         missing[ABSENT] = rng.random(rows) > (m + 1) / (2 * m)
     block = prepared(design, Block(0, rows, values, missing))
     head = [np.ones(rows)] * int(design.intercept)
     y = np.zeros(rows) if design.response is None else evaluate_term(design.response, block)
     with np.errstate(all="ignore"):
-        terms = [evaluate_term(term, block) for term in design.terms]
+        terms = evaluate_terms(design.terms, block)
         o = np.zeros(rows) if design.offset is None else evaluate(design.offset, block)
         a = np.ones(rows) if design.weight is None else shares(design.weight, block)
         return np.column_stack([*head, *terms, y, o, a]), in_use(design, block)

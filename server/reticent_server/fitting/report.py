@@ -101,7 +101,11 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling))
         if taken is None or rest is None or index is None
         else trust.cut_coefficients(
-            directions.flags, roots(privacy), roots(sampling), trust.heavy_tails(index, taken, rest)
+            directions.flags,
+            roots(privacy),
+            roots(sampling),
+            trust.heavy_tails(index, taken, rest),
+            trust.eventless(fit.events),
         ),
         degrees=degrees,
         allowance=taken,

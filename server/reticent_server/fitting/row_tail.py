@@ -8,7 +8,11 @@ Everything below is post-processing. About the last edge e₀ at which N is clea
     ln N(e) = b − a x − ½ a κ x²          (the slope beyond x = 1.2 stays what it is there)
 
 is fitted to the edges where N is clear, by precision, with a public prior of a and κ: a Pareto tail has κ = 0, a normal one
-κ = 2, real tables .2 to 1. From the curve come the length C beyond which about `rank` records lie, the tail index
+κ = 2, real tables .2 to 1. Where the law of a response given its predictor is known, as that of a yes or no is, the public rows say what shape N has, P(e), and
+
+    N(e) = c P(e/r)
+
+is fitted in its place: such scores have an end, which no power of e has. From the curve come the length C beyond which about `rank` records lie, the tail index
 α = −d ln N/d ln e at C, and what clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
 
 *Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in any one direction as a rule
@@ -17,12 +21,12 @@ estimate with error s, 1.96 √(s² + b²) is longer than the interval that hold
 Kolesár 2018). Where that is not enough no interval is given (fitting.trust).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log
 
 import numpy as np
-from scipy.special import stdtr
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
 from reticent_server.fitting.trust import TAIL_INDEX
@@ -46,10 +50,18 @@ _FARTHEST, _STEP = (
     0.02,
 )  # x up to which the curve is followed, and in what steps; Pareto beyond
 _LEAST_SLOPE = 0.5
+_LEVEL_SD, _STRETCH_SD = 0.5, 0.3  # prior of ln c and ln r: regressors are not independent
+_STRETCHED = 0.3  # of ln c or ln r in one of the steps
+_SLOPE_OVER = 0.09  # half of an edge's step: over which P's slope is taken
+_NONE = 1e-12  # of the records: none
+_OVER = 0.5  # of ln: by which a shape's lengths go beyond its longest
+_SHAPE_SD = 0.5  # of ln E, which a shape is wrong by
+_LEAST_EXCESS = 1 / 15  # of rank times C: a tail index of 16
 _LEAST_CURVATURE = 1e-3  # of the largest
 _UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
-_DEGREES, _LONGEST, _BISECTIONS = 5.0, 1e3, 60  # of planned_cut
+_LONGEST, _BISECTIONS = 1e3, 60  # of planned_cut
+_SHORTEST = 1e-300  # of a row: a length that is divided by
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
 _LARGEST_MOVE = 1.0  # of a in one of them
 
@@ -112,29 +124,43 @@ class RowCut:
 def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
     white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    if not mean:
+        return np.zeros_like(H)
     A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
     return np.asarray(mean**2 * A @ A.T)
 
 
-def planned_cut(lengths: FloatArray, count: float, rank: float) -> RowCut:
-    """The cut to be expected of rows of these lengths (rows,), with residuals of t's law with 5 degrees of freedom: real tables' tails are
-    about as heavy."""
+def planned_cut(
+    lengths: FloatArray, count: float, rank: float, tail: Callable[[FloatArray], FloatArray]
+) -> RowCut:
+    """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond a length (any shape)."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        beyond = float(np.mean(2 * stdtr(_DEGREES, -middle / np.maximum(lengths, 1e-300))))
+        beyond = float(np.mean(tail(middle / np.maximum(lengths, _SHORTEST))))
         low, high = (middle, high) if beyond > share else (low, middle)
     alpha = _SLOPE * (1 + _BEND)
     return RowCut(high, rank, alpha, rank * high / (alpha - 1))
 
 
-def chosen_cut(grid: LengthGrid, released: Released, count: float, rank: float) -> RowCut:
-    """The cut at a rank from the top."""
+def chosen_cut(
+    grid: LengthGrid,
+    released: Released,
+    count: float,
+    rank: float,
+    shape: "TailShape | None" = None,
+) -> RowCut:
+    """The cut at a rank from the top. shape: of the lengths, where it is known."""
     N, cov = grid.beyond(released)
-    curve = TailCurve.fitted(grid.edges, N, cov, count, rank)
-    if curve is None:
+    inside = tail_edges(N, cov, count, rank)
+    if inside is None:
         return RowCut(_UNTOLD * grid.unit, rank, 0.0, 0.0)
+    first = inside[0]
+    if shape is not None:
+        found = shape.fitted(grid.edges[first:], N[first:], cov[first:, first:], count).cut(rank)
+        return replace(found, squares=mean_square(grid, N, count, found.length))
+    curve = TailCurve.fitted(grid.edges, N, cov, inside)
     found = curve.cut(rank)
     return replace(found, squares=mean_square(grid, N, count, found.length))
 
@@ -175,6 +201,77 @@ def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) ->
     return float(np.sum((upto[1:] + upto[:-1]) / 2 * np.diff(squared))) / count
 
 
+def tail_edges(N: FloatArray, cov: FloatArray, count: float, rank: float) -> tuple[int, int] | None:
+    """The first edge of the tail, and the first whose number is not clear of its noise; None where all edges are beyond it."""
+    sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
+    low = np.flatnonzero(_CLEAR * sd >= N)
+    last = int(low[0]) if len(low) else len(N) - 1
+    most = min(_BULK * count, max(_SPAN * float(sd[last]), _RANKS * rank))
+    inside = np.flatnonzero(most >= N)
+    first = min(int(inside[0]) if len(inside) else last, last - 3)
+    return None if first < 0 else (first, last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TailShape:
+    """N(e) = exp(level) P(e exp(−stretch)) of `count` records. lengths (k,), increasing by one factor; shares (k,): P at these, 0 beyond them."""
+
+    lengths: FloatArray
+    shares: FloatArray
+    count: float = 1.0
+    level: float = 0.0
+    stretch: float = 0.0
+
+    def fitted(
+        self, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float
+    ) -> "TailShape":
+        """To the numbers N (E,) beyond `edges`, with the covariance (E, E) of their noise."""
+        shape = replace(self, count=count)
+        prior = np.diag([_LEVEL_SD**-2, _STRETCH_SD**-2])
+        for _ in range(_ROUNDS):
+            at = np.array([shape.level, shape.stretch])
+            f, D = shape.numbers(edges)
+            V = np.linalg.inv(cov + np.diag((_MISFIT * f) ** 2 + f + 1))
+            move = np.linalg.solve(D.T @ V @ D + prior, D.T @ V @ (N - f) - prior @ at)
+            at = at + np.clip(move, -_STRETCHED, _STRETCHED)
+            shape = replace(shape, level=float(at[0]), stretch=float(at[1]))
+        return shape
+
+    def numbers(self, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """N (E,) and its derivatives (E, 2) by level and stretch."""
+        x = np.log(edges) - self.stretch
+
+        def at(moved: FloatArray) -> FloatArray:
+            log_P = np.interp(moved, np.log(self.lengths), np.log(self.shares + _NONE))
+            return self.count * np.exp(self.level + log_P)
+
+        f = at(x)
+        slope = (at(x - _SLOPE_OVER) - at(x + _SLOPE_OVER)) / (2 * _SLOPE_OVER)
+        return f, np.column_stack([f, slope])
+
+    def cut(self, rank: float) -> RowCut:
+        """E is made larger by CAUTION standard deviations of what a shape is wrong by."""
+        lengths = self.lengths * np.exp(self.stretch)
+        number = self.numbers(lengths)[0]
+        at = min(int(np.sum(number > rank)), len(lengths) - 1)
+        inner = (number[at + 1 :] + number[at:-1]) / 2 * np.diff(lengths[at:])
+        excess = float(np.sum(inner)) * np.exp(_CAUTION * _SHAPE_SD)
+        C, beyond = float(lengths[at]), float(number[at])
+        least = _LEAST_EXCESS * beyond * C
+        excess = max(float(excess), least)
+        return RowCut(C, beyond, 1 + beyond * C / excess, excess)
+
+
+def tail_shape(lengths: FloatArray, weights: FloatArray) -> TailShape:
+    """Of lengths (k,) with weights (k,) that add up to 1."""
+    order = np.argsort(lengths)
+    L = lengths[order]
+    beyond = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+    top = max(float(L[-1]), np.finfo(float).tiny)
+    grid = top * np.exp(np.arange(-_FARTHEST, _OVER, _STEP))
+    return TailShape(grid, beyond[np.searchsorted(L, grid, side="right")])
+
+
 @dataclass(frozen=True, slots=True)
 class TailCurve:
     """ln N(e) = level − slope x − slope·bend x²/2, x = ln(e/edge), from `first` on. unsure: (3, 3) the covariance of the three."""
@@ -188,16 +285,11 @@ class TailCurve:
 
     @classmethod
     def fitted(
-        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, count: float, rank: float
-    ) -> "TailCurve | None":
-        sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
-        low = np.flatnonzero(_CLEAR * sd >= N)
-        last = int(low[0]) if len(low) else len(N) - 1  # the first that is not clear
-        most = min(_BULK * count, max(_SPAN * float(sd[last]), _RANKS * rank))
-        inside = np.flatnonzero(most >= N)
-        first = min(int(inside[0]) if len(inside) else last, last - 3)
-        if first < 0:
-            return None
+        cls, edges: FloatArray, N: FloatArray, cov: FloatArray, inside: tuple[int, int]
+    ) -> "TailCurve":
+        """inside: as of tail_edges."""
+        first, last = inside
+        sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)
         x, y = np.log(edges[first:] / edges[last]), N[first:]
         spread = cov[first:, first:]
         prior = np.array([0.0, _SLOPE_SD**-2, _BEND_SD**-2])

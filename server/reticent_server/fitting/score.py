@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
 from reticent_server.fitting.curvature import ScoreCurvature
+from reticent_server.fitting.row_tail import TailShape
 
 BoolArray = NDArray[np.bool_]
 
@@ -88,6 +89,24 @@ class Score(Protocol):
         ...
 
 
+class WholeScore(Score, Protocol):
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton)."""
+
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
+        """(rows,) a record's information in natural units, 1 at most and the least within `error` (rows,) of η: p(1 − p) of a yes or no.
+        None where each counts as one."""
+        ...
+
+    def beyond(self, length: FloatArray) -> FloatArray:
+        """The share of records with |q| above `length` (any shape) that is planned for."""
+        ...
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
+        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows; None where the law of
+        responses is not known."""
+        ...
+
+
 class Residuals(Protocol):
     """How a family measures the scale of its residuals between steps. words: what it measures."""
 
@@ -154,6 +173,10 @@ class ScoreFamily(Protocol):
 
     def score(self, scale: float, remaining: int) -> Score:
         """The score of a step, with so many steps after it."""
+        ...
+
+    def whole(self, scale: float) -> WholeScore | None:
+        """The score of the steps that are cut as a whole; None where there is none."""
         ...
 
     def drift(self, remaining: int) -> float:

@@ -22,6 +22,7 @@ class StandardFit:
     count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
     response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
     cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
+    events: (q,) about how many events decide each coefficient, where records are not all worth the same; None elsewhere.
     """
 
     theta: FloatArray
@@ -37,6 +38,7 @@ class StandardFit:
     verdict: TrustVerdict = SOUND
     cut: RowCut | None = None
     taken: FloatArray | None = None
+    events: FloatArray | None = None
 
     @property
     def curvature(self) -> FloatArray:

@@ -21,12 +21,13 @@ released matrices and public rows, hence public.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.coordinates import Coordinates, clipped_moment, moment_spread
-from reticent_server.numerics.matrices import eigen, power, rebuild, without_noise
+from reticent_server.numerics.matrices import eigen, power, powers, rebuild, without_noise
 
 _SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows are clipped
 _PRIOR = 1.0  # τ before a release: an entry of F is within ±1 of the public rows'
@@ -80,23 +81,34 @@ class Whitening:
     @property
     def frequency(self) -> FloatArray:
         """T (q, q): Tu of a public row u has the released clipped moment where u has K."""
-        root = power(self._usable, 0.5)
-        return np.asarray(power(self.moment, 0.5) @ root @ power(self.moment, -0.5))
-
-    @property
-    def _usable(self) -> FloatArray:
-        """F with eigenvalues that count 1½ of their error at least: a curvature that is too small would make steps
-        too long."""
-        values, vectors = eigen(self.information)
-        least = np.maximum(_SURE_OF * (vectors**2).T @ self.error, _LEAST_FREQUENCY)
-        return rebuild(np.maximum(values, least), vectors)
+        up, down = powers(self.moment, (0.5, -0.5))
+        return np.asarray(up @ _usable_roots(self)[0] @ down)
 
     @property
     def seen(self) -> tuple[FloatArray, FloatArray]:
         """What the last round has seen of the information that a fit counts on: (q, q), I but for eigenvalues that
         were raised, and its noise (q,)."""
-        root = power(self._usable, -0.5)
+        root = _usable_roots(self)[1]
         return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
+
+
+def informed(before: Whitening, transform: FloatArray, turn: FloatArray) -> Whitening:
+    """In the coordinates Bu, which are those of `transform`: B = `turn` (q, q), the inverse root of the information that is expected somewhere,
+    so that the errors, which are of the frame in which it is I, stay what they are. What is known of the records is put
+    into the public rows."""
+    rows = before.rows @ before.frequency.T @ turn.T
+    flat = np.eye(len(turn))
+    return replace(before, transform=transform, rows=rows, information=flat, moment=flat)
+
+
+@lru_cache(maxsize=1)
+def _usable_roots(state: Whitening) -> tuple[FloatArray, FloatArray]:
+    """F^½ and F^−½ (q, q), of F with eigenvalues that count 1½ of their error at least: a curvature that is too small would
+    make steps too long. A fit asks at its first step and at its last."""
+    values, vectors = eigen(state.information)
+    least = np.maximum(_SURE_OF * (vectors**2).T @ state.error, _LEAST_FREQUENCY)
+    up, down = powers(rebuild(np.maximum(values, least), vectors), (0.5, -0.5))
+    return up, down
 
 
 def sampled(state: Whitening, radius_squared: float, rows: float) -> Whitening:
@@ -222,7 +234,7 @@ def _matched(
         K = clipped_moment(rows @ A.T, radius_squared)[:free, :free]
         if np.abs(K - wanted).max() <= _MATCHED:
             break
-        up, down = power(K, 0.5, _SMALLEST), power(K, -0.5, _SMALLEST)
+        up, down = powers(K, (0.5, -0.5), _SMALLEST)
         A[:free] = up @ power(down @ wanted @ down, 0.5, _SMALLEST**2) @ down @ A[:free]
     return A
 

@@ -33,6 +33,11 @@ _MOMENT, _MEAT, _SCALES = (
     0.02,
 )  # of ρ; a meat of up to a quarter of the last gradient is free
 _EARLY = (0.03, 0.03, 0.05)  # of ρ: gradients of the early steps, which need only come near
+_EARLY_BENT = (
+    0.04,
+    0.05,
+    0.08,
+)  # the same where mean scores bend: from farther away they tell less
 _LAST = (
     0.15,
     0.25,
@@ -48,10 +53,11 @@ def plan_whole_budget(
     rounds = affordable_rounds(sizes, rho)[-1]
     count = _COUNT if masked or weighted else 0.0
     scales = _SCALES if signal.scaled else 0.0
-    fixed = _TAIL + _ROWS_TAIL + _MOMENT + _MEAT + scales + sum(_EARLY) + count
+    early = _EARLY_BENT if signal.bent else _EARLY
+    fixed = _TAIL + _ROWS_TAIL + _MOMENT + _MEAT + scales + sum(early) + count
     left = 1 - fixed - sum(share for share, _ in rounds)
-    gradients = (*_EARLY, *(f * left for f in _LAST))
-    measured = len(_EARLY) if scales else 0
+    gradients = (*early, *(f * left for f in _LAST))
+    measured = len(early) if scales else 0
     weights = (
         *(share for share, _ in rounds),
         *((scales / max(measured, 1),) * measured),
@@ -66,7 +72,7 @@ def plan_whole_budget(
         count=next(parts) if count else 0,
         tail=next(parts),
         rows_tail=next(parts),
-        jacobians=(*(0,) * len(_EARLY), next(parts), *(0,) * (WHOLE_STEPS - 1)),
+        jacobians=(*(0,) * len(early), next(parts), *(0,) * (WHOLE_STEPS - 1)),
         meat=next(parts),
         gradients=tuple(next(parts) for _ in gradients),
         eta=noise_ratio(sizes, rho, signal),

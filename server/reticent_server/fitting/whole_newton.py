@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fit whose last scores are cut as a whole, at a released rank from the top: the textbook's target.
 
-Early steps with weights and bounded residuals bring θ near (fitting.newton). The last three have the plain score:
+Early steps with weights and bounded residuals bring θ near (fitting.newton). The last three have the textbook's score, that of least squares
+or of a likelihood (fitting.score.WholeScore):
 
 1. How long records' scores and rows are (fitting.row_tail), from which come C and L.
 2. The score, cut at C, with the second moment of the rows, cut at L: one vector of a record.
@@ -9,11 +10,12 @@ Early steps with weights and bounded residuals bring θ near (fitting.newton). T
 4. The score again, with its meat: one vector of a record.
 
 The score of least squares is linear in θ, so each of the three says the same of the solution, and the filter pools them by their
-noise; where H is wrong by a share of it, three steps leave the third power. Where two scores contradict H along the way
+noise; where H is wrong by a share of it, three steps leave the third power. A likelihood's bends: H is taken again at each place, and the way to the solution is the
+one at which the mean score that the model leads to expect is the released one (fitting.curvature). Where two scores contradict H along the way
 between them, it is corrected there (a symmetric secant of rank one): combinations of rare levels, which
 neither public rows nor clipped moments show, are found so.
 
-What is known of H: the clipped second moment of the records relative to that of the public rows, whose law then says how long rows
+What is known of H: the clipped second moment of the records' roots √h v relative to that of the public rows, whose law then says how long rows
 that were cut are, up to the length of a rare level's. The part of it that tails of the records have beyond the public rows' is an error.
 
 *Privacy*: each part is a sum of functions of one record and of released values, bounded by the primitive that adds it: lengths
@@ -37,22 +39,23 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
+from reticent_server.fitting import trust
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
     StepCurvature,
     corrected_curvature,
     curvature_error,
-    moved,
     no_correction,
     prior,
-    surprised,
+    surprise,
 )
 from reticent_server.fitting.identifiability import fit_directions
-from reticent_server.fitting.maps import ScoreMap
+from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import (
     LengthGrid,
     RowCut,
@@ -62,12 +65,13 @@ from reticent_server.fitting.row_tail import (
     planned_cut,
 )
 from reticent_server.fitting.scale import MeanScore
+from reticent_server.fitting.score import WholeScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.whitening import informed
 from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import (
     UNBOUNDED,
-    PlainScore,
     ScoreWithMeat,
     WholeLengthsMap,
 )
@@ -82,6 +86,9 @@ UNLIKE = 0.35
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
+LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
+_LEAST_EVENTS = 1e-9  # of a record: what is divided by
+_TINY = np.finfo(float).tiny
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one
 
@@ -101,14 +108,26 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """Between two of the last steps. mean: the score (q,) of the step before, with its noise, and way (q,): where it went."""
+    """Between two of the last steps. score: the textbook's. known: of the curvature relative to the public rows', each as long as `wide` at most.
+    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that
+    score (fitting.filter.surprise)."""
 
     place: StepPlace
+    score: WholeScore
     cuts: Cuts
-    curvature: StepCurvature
+    known: Correction
+    wide: float
+    before: FloatArray
     jacobian: Released
     mean: MeanScore
     way: FloatArray
+    chance: float = 1.0
+
+    @property
+    def curvature(self) -> StepCurvature:
+        """At the place."""
+        J = clipped_curvature(self.place, self.wide)
+        return corrected_curvature(J, self.score.unit, self.known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,42 +137,56 @@ class WholeNewton(NoisyNewton):
     def fit(self) -> Fitting:
         t = self.budget.steps - WHOLE_STEPS
         model, state, _ = yield from self.approached(t)
+        score = self._score(state.scale)
         plain = replace(model, radius_squared=UNBOUNDED)
-        room = prior(model.whitening, DRIFT * state.scale)
-        state = state.widened(room)
-        place = StepPlace(plain, state, PlainScore(state.scale), t, last=False)
-        cuts = yield from self._cuts(place)
-        whole = yield from self._first(place, cuts)
+        place = informed_place(StepPlace(plain, state, score, t, last=False))
+        room = prior(place.model.whitening, DRIFT * score.unit)
+        place = replace(place, state=place.state.widened(room))
+        cuts = yield from self._cuts(place, score)
+        whole = yield from self._first(place, score, cuts)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
         return (yield from self._last(whole))
+
+    def _score(self, scale: float) -> WholeScore:
+        score = self.family.whole(scale)
+        if score is None:
+            raise TypeError("the family has no score that is cut as a whole")
+        return score
 
     def planned_step(self, t: int, scale: float, model: PublicModel) -> PlannedStep:
         if t < self.budget.steps - WHOLE_STEPS:
             return NoisyNewton.planned_step(self, t, scale, model)
         q = self.sizes.size
         wide = replace(model, radius_squared=PUBLIC_REACH * q)
-        lengths = np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1)
-        cut = planned_cut(lengths, self.sizes.expected_n, self._rank)
+        lengths, score = (
+            np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1),
+            self._score(scale),
+        )
+        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond)
         reach = LEAST_REACH * sqrt(q)
-        return PlannedStep(PlainScore(scale), wide, cut.length, reach, cut.allowance)
+        return PlannedStep(score, wide, cut.length, reach, cut.allowance)
 
     @property
     def _rank(self) -> float:
         return planned_rank(self.sizes, self.budget)
 
-    def _cuts(self, place: StepPlace) -> Cutting:
+    def _cuts(self, place: StepPlace, score: WholeScore) -> Cutting:
         q, m, count = self.sizes.size, self.sizes.unit_rows, place.state.count
         scores = rows = LengthGrid(sqrt(q))
         parts = (scores.part(self.budget.tail, m), rows.part(self.budget.rows_tail, m))
         lengths = WholeLengthsMap(self.coding, place.point, scores, rows)
         first, second = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
-        public = np.linalg.norm(place.model.whitening.rows @ place.model.frequency.T, axis=1)
+        eta = place.model.predictor(score, place.direction)
+        public = score.leverage(eta) * np.linalg.norm(
+            place.model.whitening.rows @ place.model.frequency.T, axis=1
+        )
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        return Cuts(chosen_cut(scores, first, count, self._rank), reach, lost)
+        shape = score.shape(public, eta)
+        return Cuts(chosen_cut(scores, first, count, self._rank, shape), reach, lost)
 
-    def _first(self, place: StepPlace, cuts: Cuts) -> Stepping:
+    def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
         q, t = self.sizes.size, place.t
         reach = GramSum(q, cuts.reach, self.budget.jacobians[t], self.sizes.unit_rows)
@@ -164,8 +197,20 @@ class WholeNewton(NoisyNewton):
             scores,
             joint=OneVector(vector=0, curvature=1),
         )
-        curvature = plain_curvature(place, jacobian, cuts)
-        return self._moved_by(Whole(place, cuts, curvature, jacobian, _mean(g, place), _none(q)))
+        known = known_curvature(place, jacobian, cuts)
+        wide = max(cuts.reach**2, PUBLIC_REACH * q)
+        start = Whole(
+            place,
+            score,
+            cuts,
+            known,
+            wide,
+            before=np.zeros((q, q)),
+            jacobian=jacobian,
+            mean=_mean(g, place),
+            way=np.zeros(q),
+        )
+        return self._moved_by(start)
 
     def _again(self, whole: Whole) -> Stepping:
         place, q = whole.place, self.sizes.size
@@ -188,7 +233,25 @@ class WholeNewton(NoisyNewton):
             joint=OneVector(vector=0, meat=1),
         )
         whole = self._moved_by(_told(whole, _mean(g, place)))
-        return fitted(whole, meat)
+        fit = fitted(whole, meat)
+        return replace(fit, events=self._events(whole, fit))
+
+    def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
+        """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
+        of which adds c to the coefficient's information; i at a predictor that is a standard error rarer. None where each record counts."""
+        place, model, score = whole.place, whole.place.model, whole.score
+        eta = model.predictor(score, place.direction)
+        back = np.linalg.inv(model.whitening.transform)
+        error = np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        each = score.events(eta, error)
+        if each is None:
+            return None
+        A = np.linalg.inv(whole.curvature.H)
+        L = back_transform(self.coding).matrix @ model.whitening.transform.T @ A
+        rows = model.whitening.rows @ model.frequency.T
+        told = (score.leverage(eta)[:, None] * (rows @ L.T)) ** 2
+        crowded = np.mean(told**2 / np.maximum(each, _LEAST_EVENTS)[:, None], axis=0)
+        return place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
 
     def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
         rho, m = self.budget.gradients[t], self.sizes.unit_rows
@@ -196,12 +259,28 @@ class WholeNewton(NoisyNewton):
 
     def _moved_by(self, whole: Whole) -> Whole:
         """After a step with the score that `whole` has."""
-        place, mean = whole.place, whole.mean
-        C = surprised(place.state.covariance, whole.curvature, mean.noise, mean.value)
-        step = moved(C, whole.curvature, mean.noise, mean.value)
+        place, curvature = whole.place, whole.curvature
+        mean = whole.mean
+        chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
+        step = place.score.curvature.last_step(self._seen(place, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
-        return replace(whole, place=place, way=step.way)
+        return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
+
+
+def informed_place(place: StepPlace) -> StepPlace:
+    """In coordinates in which the expected information is I, where that differs from row to row: noise is then alike for all
+    directions in units of their sampling errors. Directions of less than LEAST_INFORMATION of the mean are not stretched further."""
+    if not place.score.varies:
+        return place
+    whitening, J = place.model.whitening, place.expected
+    J = floored(J, LEAST_INFORMATION * float(np.trace(J)) / len(J))
+    W = invertible_on_lattice(power(J, -0.5) @ whitening.transform)
+    turn = np.linalg.solve(whitening.transform.T, W.T).T
+    back = np.linalg.inv(turn)
+    model = replace(place.model, whitening=informed(whitening, W, turn))
+    state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
+    return replace(place, model=model, state=state)
 
 
 def _mean(released: Released, place: StepPlace) -> MeanScore:
@@ -211,40 +290,36 @@ def _mean(released: Released, place: StepPlace) -> MeanScore:
     return MeanScore(g, sd**2 * np.eye(len(g)))
 
 
-def _none(q: int) -> FloatArray:
-    return np.zeros(q)
-
-
 def _told(whole: Whole, mean: MeanScore) -> Whole:
     """With the next score, and what it says of the curvature."""
-    return replace(whole, mean=mean, curvature=by_secant(whole, mean))
+    return replace(whole, mean=mean, known=by_secant(whole, mean))
 
 
-def by_secant(whole: Whole, mean: MeanScore) -> StepCurvature:
-    """H as two scores tell it along the way s between them, where they contradict it.
+def by_secant(whole: Whole, mean: MeanScore) -> Correction:
+    """What is known of H, as two scores tell it along the way s between them, where they contradict it.
 
-    v = g₀ − g₁ − Hs is 0 but for the noise of both and for what H is thought to be wrong by. Where vᵀ(cov v)⁻¹v is above the
-    1 − 10⁻³ quantile of χ²_q, H + vvᵀ/(vᵀs) is taken, the symmetric change of rank one that explains it (Broyden 1967); not where that
-    would leave a direction without curvature.
+    v = g₀ − g₁ − (H₀ + H₁)s/2 is 0 but for the noise of both and for what H is thought to be wrong by (the trapezoid of a mean score that
+    bends is off by the third power of s). Where vᵀ(cov v)⁻¹v is above the 1 − 10⁻³ quantile of χ²_q, H + vvᵀ/(vᵀs) is taken, the symmetric
+    change of rank one that explains it (Broyden 1967); not where that would leave a direction without curvature.
     """
     curvature, s = whole.curvature, whole.way
-    v = whole.mean.value - mean.value - curvature.H @ s
+    v = whole.mean.value - mean.value - (whole.before + curvature.H) @ s / 2
     spread = whole.mean.noise + mean.noise + curvature_error(np.outer(s, s), curvature)
     surprise = float(v @ np.linalg.solve(spread, v))
     if surprise <= chdtri(len(s), _CONTRADICTION) or not v @ s:
-        return curvature
+        return whole.known
     H = curvature.H + np.outer(v, v) / float(v @ s)
     if float(np.linalg.eigvalsh(H)[0]) <= 0.0:
-        return curvature
-    B, J = np.linalg.inv(curvature.back), curvature.unit * H
-    return replace(curvature, J=J, E=B @ J @ B)
+        return whole.known
+    B = np.linalg.inv(curvature.back)
+    return replace(whole.known, E=B @ (curvature.unit * H) @ B)
 
 
-def plain_curvature(place: StepPlace, released: Released, cuts: Cuts) -> StepCurvature:
-    """H of the plain score from the rows' second moment that was cut at L, entry by entry by the precision of what is
-    known and of what was released."""
+def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correction:
+    """What the roots' second moment that was cut at L says of H, entry by entry by the precision of what is known and of what was
+    released."""
     count, model = place.state.count, place.model
-    back = _clipped(place, cuts.reach**2)
+    back = clipped_curvature(place, cuts.reach**2)
     B = np.linalg.inv(power(back, 0.5))
     noise = released.sd / count * np.sum(B**2, axis=1)
     lost = np.minimum(cuts.lost * np.sum(B**2, axis=1) / 2, 1.0)
@@ -254,16 +329,14 @@ def plain_curvature(place: StepPlace, released: Released, cuts: Cuts) -> StepCur
     one = np.eye(len(B))
     E = one + np.minimum.outer(gain, gain) * (B @ (released.values / count) @ B - one)
     shape = np.hypot(np.hypot(UNLIKE, lost) * np.sqrt(1 - gain), lost)
-    wide = max(cuts.reach**2, PUBLIC_REACH * len(B))
-    corrected = Correction(
+    return Correction(
         floored(E, _LEAST_CURVATURE, _MOST_CURVATURE),
         (1 - gain) * known.error,
         np.minimum(shape, 1.0),
     )
-    return corrected_curvature(_clipped(place, wide), place.score.unit, corrected)
 
 
-def _clipped(place: StepPlace, radius_squared: float) -> FloatArray:
+def clipped_curvature(place: StepPlace, radius_squared: float) -> FloatArray:
     """The public rows' J (q, q), each row counting as long as the radius at most."""
     model = replace(place.model, radius_squared=radius_squared)
     return replace(place, model=model).expected
@@ -280,7 +353,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
     taken = allowance_covariance(cut.allowance / count, curvature.H)
-    back = power(_clipped(place, whole.cuts.reach**2), 0.5)
+    back = power(clipped_curvature(place, whole.cuts.reach**2), 0.5)
     directions = fit_directions(
         model.whitening,
         back,
@@ -290,12 +363,14 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         count / whole.cuts.reach**2,
         present=state.present,
     )
+    verdict = trust.arrived(whole.chance)
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
-        scale=sqrt(cut_scale(cut, curvature)) * state.scale,
-        directions=directions if cut.told else directions.none,
+        scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
+        directions=directions if cut.told and verdict.intervals else directions.none,
+        verdict=verdict,
         count=count,
         information=symmetric(np.linalg.solve(W, np.linalg.solve(W, curvature.J).T)),
         inverse=np.asarray(W.T @ np.linalg.inv(curvature.J) @ W),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one record adds where its score is cut as a whole: no weight of its own, and no bound of its parts.
 
-    score      v q(y, η)       cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
+    score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
     root       v √h            cut at ‖·‖ ≤ L in the same way
     lengths    ‖v‖|q|, ‖v‖√h   one code each on a public grid (fitting.row_tail)
 
@@ -11,6 +11,7 @@ A record that is not in use, and a value that is not finite, adds nothing.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import stdtr
 
 from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.fitting.coding import Coding
@@ -29,6 +30,7 @@ from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.person_columns import prepared
 
+TAIL_DEGREES = 5.0  # of freedom of the t law that plans take residuals of: real tables' tails are about as heavy
 UNBOUNDED = 1e300  # squared radius at which every weight is 1, within the floats
 
 
@@ -68,6 +70,15 @@ class PlainScore:
     def mean_square(self) -> float:
         return 1.0
 
+    def events(self, eta: FloatArray, error: FloatArray) -> None:
+        """None: each record counts."""
+
+    def beyond(self, length: FloatArray) -> FloatArray:
+        return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> None:
+        """None: nothing is known of residuals."""
+
     def leverage(self, eta: FloatArray) -> FloatArray:
         return np.ones_like(eta)
 
@@ -105,6 +116,8 @@ class WholeLengthsMap:
             x = standardised(self.coding, block)
             eta = predictor(point, self.coding, x, block)
             v = coordinates(point.transform, x, block.scratch)
+            if point.score.varies:
+                v *= point.score.leverage(eta)
             lengths = np.sqrt(squared_lengths(v, np.empty(v.shape[1])))
             y = response(self.coding, block)
             q, h = point.score.with_curvature(y, eta, np.zeros(len(y), dtype=bool))

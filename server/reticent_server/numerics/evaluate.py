@@ -4,6 +4,7 @@
 Everything is elementwise, so a record's value does not depend on the block that it came in.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -128,6 +129,14 @@ def evaluate_term(term: Term, block: Block) -> FloatArray:
     for factor in term.factors[1:]:
         values = values * evaluate(factor, block)
     return values
+
+
+def evaluate_terms(terms: Sequence[Term], block: Block) -> list[FloatArray]:
+    """The values (rows,) of each term, as of evaluate_term; a factor of several terms, such as one of a product of polynomials, is
+    computed once and held meanwhile."""
+    factors = {factor for term in terms for factor in term.factors}
+    values = {factor: evaluate(factor, block) for factor in factors}
+    return [reduce(np.multiply, (values[factor] for factor in term.factors)) for term in terms]
 
 
 def holds(predicate: Predicate, block: Block) -> NDArray[np.bool_]:

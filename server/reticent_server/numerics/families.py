@@ -43,7 +43,8 @@ class Family(Protocol):
     """One family with its link, at a known dispersion φ (1 where the family has none).
 
     name: as in queries. predictor_limits(upper): the public range of η for responses ≤ upper.
-    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). moments: under the family.
+    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). observed: −√φ ∂(r·gain)/∂η over gain²: the observed over the
+    expected information, 1 on average where the model holds. moments: under the family.
     """
 
     @property
@@ -54,6 +55,7 @@ class Family(Protocol):
     def mean(self, eta: FloatArray) -> FloatArray: ...
     def gain(self, eta: FloatArray) -> FloatArray: ...
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments: ...
 
 
@@ -76,6 +78,9 @@ class Binomial:
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y - expit(eta)) / self.gain(eta))
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        return np.ones_like(eta)
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         if c == inf:
@@ -108,6 +113,9 @@ class Poisson:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         root = np.exp(0.5 * eta)
         return np.asarray(y / root - root)
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        return np.ones_like(eta)
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """From E[Y − μ; Y ≤ k] = −μf(k) and E[(Y − μ)²; Y ≤ k] = μF(k − 1) − μ(k − μ)f(k)."""
@@ -153,6 +161,9 @@ class NegativeBinomial:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         mu = np.exp(eta)
         return np.asarray((y - mu) / np.sqrt(mu + self.dispersion * mu * mu))
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray((1 + self.dispersion * y) / (1 + self.dispersion * np.exp(eta)))
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """From E[Y; Y ≤ k] = μF₁(k − 1) and E[Y(Y − 1); Y ≤ k] = (1 + α)μ²F₂(k − 2), F_j the law with the
@@ -204,6 +215,9 @@ class Gamma:
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y * np.exp(-eta) - 1) / sqrt(self.dispersion))
 
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(y * np.exp(-eta))
+
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
         moments = gamma_moments(self.dispersion, self.dispersion, c)
@@ -228,6 +242,9 @@ class Gaussian:
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         return np.asarray((y - eta) / sqrt(self.dispersion))
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        return np.ones_like(eta)
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         huber, shape = Huber(c), np.shape(eta)

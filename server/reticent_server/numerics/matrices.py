@@ -72,8 +72,15 @@ def _units(matrix: FloatArray) -> FloatArray:
 
 def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:
     """The symmetric M^exponent (q, q) of a positive semi-definite M (q, q); eigenvalues count `least` at least."""
+    return powers(matrix, (exponent,), least)[0]
+
+
+def powers(
+    matrix: FloatArray, exponents: tuple[float, ...], least: float = 1e-12
+) -> list[FloatArray]:
+    """Several of them, from one decomposition."""
     values, vectors = eigen(matrix)
-    return rebuild(np.maximum(values, least) ** exponent, vectors)
+    return [rebuild(np.maximum(values, least) ** each, vectors) for each in exponents]
 
 
 def without_noise(values: FloatArray, sd: FloatArray) -> FloatArray:

@@ -1,2 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way of a request: authorise → plan → reserve → execute → settle."""
+"""The stages of a request: ask → plan → pay → compute → show. Each module belongs to one.
+
+ask       ask, authorising, request, persons, projects, second_person
+plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning, guarantees, forecasts, wanted, simulator, policy,
+          policies
+pay       coverage, budgets, books, accounts, account_history
+compute   answer, deferred, fair_queue, schedule, pace, calibration, settling, recovery, profile, anchoring, services
+show      browse, documents, publishing, oversight, metrics, readiness
+
+`answer` has the order of the stages: nothing is computed that was not charged. A frozen `request.Request` goes through
+them: what is asked, of which public facts, who pays, and what the accounts say; with its plan it is `Prepared`.
+"""

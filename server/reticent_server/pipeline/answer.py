@@ -3,7 +3,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
@@ -28,7 +29,7 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.authorising import Admitted, authorised
+from reticent_server.pipeline.both_targets import other_target
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     Json,
@@ -40,6 +41,7 @@ from reticent_server.pipeline.documents import (
     unplanned_body,
 )
 from reticent_server.pipeline.pace import shown_after_ms
+from reticent_server.pipeline.request import Prepared, Request, admitted
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.wanted import Wanted, least_plan
@@ -63,11 +65,9 @@ def plan_with_accounts(
 ) -> tuple[Plan, Standing]:
     """The plan, and the accounts that it would be charged to. wanted: widths for which the least ε, up to the ask's, is
     found."""
-    admitted = authorised(services, principal, ask.dataset, ask.project)
-    facts = admitted.facts
-    standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
-    ready = services.planner.run(_planned, facts, ask, standing, wanted)
-    return promised(services, ready), standing
+    request = admitted(services, principal, ask)
+    ready = services.planner.run(_planned, request.facts, ask, request.standing, wanted)
+    return promised(services, ready), request.standing
 
 
 def plan_document(
@@ -78,9 +78,8 @@ def plan_document(
     target: float | None = None,
 ) -> Json:
     """The same as JSON, with its forecast, whose target is a ratio (pipeline.forecasts)."""
-    admitted = authorised(services, principal, ask.dataset, ask.project)
-    facts = admitted.facts
-    standing = standing_of(services, facts, ask, principal.id, admitted.project_id)
+    request = admitted(services, principal, ask)
+    facts, standing = request.facts, request.standing
     ready, document = services.planner.run(_document, facts, ask, standing, wanted, target)
     return document | {"deadline_ms": promised(services, ready).deadline_ms}
 
@@ -102,7 +101,8 @@ def _document(
     facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
 ) -> tuple[Plan, Json]:
     ready = _planned(facts, ask, standing, wanted)
-    return ready, plan_json(ready, standing, target)
+    other = other_target(ready, partial(defaults.planned_instead, facts, ask, standing))
+    return ready, plan_json(ready, standing, target, other)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:
@@ -110,140 +110,92 @@ def promised(services: Services, ready: Plan, *, beside: int | None = None) -> P
     return services.pace.promised(ready, warm=services.engine.holds(ready), beside=beside)
 
 
-def standing_of(
-    services: Services,
-    facts: DatasetFacts,
-    ask: Ask,
-    analyst_id: str | None,
-    project_id: str | None = None,
-) -> Standing:
-    """What the request meets in the ledger. analyst_id None: the curator's own. project_id: of the shared
-    project that would pay."""
-    key = ask.idempotency_key
-    return services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request that was planned and is charged nothing yet. ask: with its δ. project_id: of the shared project that pays."""
-
-    plan: Plan
-    ask: Ask
-    project_id: str | None
-
-
 def answer(services: Services, principal: Principal, ask: Ask) -> bytes:
     """Authorise → plan → reserve → execute → settle: the stored bytes of the release."""
     request = covered(services, principal, ask)
-    return finished(services, principal, prepared(services, principal, request))
+    return finished(services, prepared(services, request))
 
 
-def finished(services: Services, principal: Principal, ready: Prepared | bytes) -> bytes:
+def finished(services: Services, ready: Prepared | bytes) -> bytes:
     """Reserve → execute → settle of what was prepared; or what was stored."""
     if isinstance(ready, bytes):
         return ready
-    return charge_and_execute(services, ready.plan, ready.ask, principal.id, ready.project_id)
+    return charge_and_execute(services, ready)
 
 
-@dataclass(frozen=True, slots=True)
-class Covered:
-    """A request that may be planned. standing: what it met in the ledger."""
-
-    admitted: Admitted
-    ask: Ask
-    standing: Standing
-
-
-def covered(services: Services, principal: Principal, ask: Ask) -> Covered | bytes:
+def covered(services: Services, principal: Principal, ask: Ask) -> Request | bytes:
     """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key has made a release of it already.
 
     Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover (pipeline.coverage).
     """
-    admitted = authorised(services, principal, ask.dataset, ask.project)
-    standing = standing_of(services, admitted.facts, ask, principal.id, admitted.project_id)
-    ask = defaults.with_stored_delta(ask, standing)
+    request = admitted(services, principal, ask).with_stored_delta
+    standing = request.standing
     if standing.request is None:
-        refuse_uncovered(standing, defaults.least_cost(admitted.facts, ask, standing))
-    elif isinstance(stored := _stored(services, principal, ask), bytes):
+        refuse_uncovered(standing, defaults.least_cost(request.facts, request.ask, standing))
+    elif isinstance(stored := _stored(services, request), bytes):
         return stored
-    return Covered(admitted, ask, standing)
+    return request
 
 
-def prepared(
-    services: Services, principal: Principal, request: Covered | bytes
-) -> Prepared | bytes:
+def prepared(services: Services, request: Request | bytes) -> Prepared | bytes:
     """Plans it: free. What was stored where it cannot be planned any more, after a change of the policy or of the schema: a refusal
     would say that nothing was charged."""
     if isinstance(request, bytes):
         return request
-    admitted, ask, standing = request.admitted, request.ask, request.standing
+    facts, ask, standing = request.facts, request.ask, request.standing
     try:
         with services.pace.arriving():
-            planned = services.planner.run(defaults.planned, admitted.facts, ask, standing)
+            planned = services.planner.run(defaults.planned, facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
-        stored = _stored(services, principal, ask)
+        stored = _stored(services, request)
         if isinstance(stored, bytes):
             return stored
         if stored is not None:
             raise Unavailable(STILL_COMPUTED) from None
         raise
-    ask, ready = planned
-    return Prepared(ready, ask, admitted.project_id)
+    return request.planned_as(planned)
 
 
-def _stored(services: Services, principal: Principal, ask: Ask) -> bytes | Pending | None:
+def _stored(services: Services, request: Request) -> bytes | Pending | None:
     """What the request's key has made of it, if anything."""
-    key = ask.idempotency_key
-    return services.ledger.stored(principal.id, ask.dataset, ask.canonical(), key)
+    ask, asker = request.ask, str(request.analyst_id)
+    return services.ledger.stored(asker, ask.dataset, ask.canonical(), ask.idempotency_key)
 
 
-def charge_and_execute(
-    services: Services,
-    ready: Plan,
-    ask: Ask,
-    analyst_id: str | None,
-    project_id: str | None = None,
-) -> bytes:
-    """Reserve (committed) → execute → settle. analyst_id None: the curator's own release. project_id: of
-    the shared project that pays."""
+def charge_and_execute(services: Services, ready: Prepared) -> bytes:
+    """Reserve (committed) → execute → settle."""
     started = services.clock.monotonic()
-    ready = promised(services, ready)
-    with services.pace.computing(ready):
-        outcome = reserve(services, ready, ask, analyst_id, project_id)
+    ready = replace(ready, plan=promised(services, ready.plan))
+    with services.pace.computing(ready.plan):
+        outcome = reserve(services, ready)
         match outcome:
             case Replay(body=body):
                 return body
             case InFlight(release_id=release_id):
-                return _wait(services, analyst_id, release_id, ready)
+                return _wait(services, ready, release_id)
             case Stale():
                 return resume(services, outcome)
             case Fresh(reservation=reservation):
-                return execute(services, ready, reservation, started)
+                return execute(services, ready.plan, reservation, started)
 
 
-def reserve(
-    services: Services,
-    ready: Plan,
-    ask: Ask,
-    analyst_id: str | None,
-    project_id: str | None,
-    start_ms: int | None = None,
-) -> Outcome:
+def reserve(services: Services, ready: Prepared, start_ms: int | None = None) -> Outcome:
     """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
+    request, plan = ready.request, ready.plan
     with services.settler.giving_up_undecided():
         return services.ledger.reserve(
             Charge(
-                analyst_id=analyst_id,
-                dataset=ready.facts.name,
-                version_id=ready.facts.version_id,
-                population=ready.facts.population,
-                cost=ready.cost,
-                request=ask.canonical(),
-                idempotency_key=ask.idempotency_key,
-                duration_ms=planned_ms(services, ready),
+                analyst_id=request.analyst_id,
+                dataset=plan.facts.name,
+                version_id=plan.facts.version_id,
+                population=plan.facts.population,
+                cost=plan.cost,
+                request=request.ask.canonical(),
+                idempotency_key=request.ask.idempotency_key,
+                duration_ms=planned_ms(services, plan),
                 start_ms=start_ms,
-                project_id=project_id,
-                promise=promise_json(ready),
+                project_id=request.project_id,
+                promise=promise_json(plan),
             )
         )
 
@@ -332,11 +284,11 @@ def wait_for_deadline(services: Services, started: float, deadline_ms: int) -> N
         log.warning("deadline_overrun")
 
 
-def _wait(services: Services, analyst_id: str | None, release_id: str, ready: Plan) -> bytes:
+def _wait(services: Services, ready: Prepared, release_id: str) -> bytes:
     """The body of a release that another request is computing; Unavailable when it takes long."""
-    patience = (ready.deadline_ms + services.settings.reply_grid_ms + 1000) / 1e3
+    patience = (ready.plan.deadline_ms + services.settings.reply_grid_ms + 1000) / 1e3
     for _ in range(1 + int(patience / _POLL_SECONDS)):
-        release = services.ledger.release(analyst_id, release_id)
+        release = services.ledger.release(ready.request.analyst_id, release_id)
         if isinstance(release, bytes):
             return release
         services.clock.sleep(_POLL_SECONDS)

@@ -23,7 +23,7 @@ from reticent_server.domain.cost import (
 )
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
-from reticent_server.domain.query import Privacy
+from reticent_server.domain.query import Privacy, Query
 from reticent_server.kinds.shared.columns import LEAST_DELTA
 from reticent_server.ledger.model import Standing
 from reticent_server.ledger.rules import charge
@@ -58,6 +58,13 @@ def planned(facts: DatasetFacts, ask: Ask, standing: Standing) -> tuple[Ask, Pla
         privacy = Privacy(privacy.epsilon, from_units(payable, DELTA_UNITS))
         ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     return replace(ask, privacy=privacy), ready
+
+
+def planned_instead(
+    facts: DatasetFacts, ask: Ask, standing: Standing, query: Query, privacy: Privacy
+) -> Plan:
+    """The plan of another question with the same accounts. Raises what planning raises."""
+    return planned(facts, replace(ask, query=query, privacy=privacy), standing)[1]
 
 
 def least_cost(facts: DatasetFacts, ask: Ask, standing: Standing) -> PrivacyCost:

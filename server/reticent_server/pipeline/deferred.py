@@ -17,7 +17,6 @@ from reticent_server.errors import QueueFull, RateLimited, Unavailable
 from reticent_server.ledger.service import Fresh, InFlight, Outcome, Pending, Replay, Stale
 from reticent_server.pipeline import browse
 from reticent_server.pipeline.answer import (
-    Prepared,
     covered,
     execute,
     planned_ms,
@@ -28,6 +27,7 @@ from reticent_server.pipeline.answer import (
 )
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import cancelled_body
+from reticent_server.pipeline.request import Prepared
 from reticent_server.pipeline.schedule import Computation, Job
 from reticent_server.pipeline.services import Services
 
@@ -41,18 +41,18 @@ def answer_later(services: Services, principal: Principal, ask: Ask) -> bytes:
     Raises QueueFull, and then charges nothing, and what `answer` raises before it computes.
     """
     request = covered(services, principal, ask)
-    return accept(services, principal, prepared(services, principal, request))
+    return accept(services, principal, prepared(services, request))
 
 
 def accept(services: Services, principal: Principal, planned: Prepared | bytes) -> bytes:
     """The same of what was prepared; or what was stored."""
     if isinstance(planned, bytes):
         return planned
-    ask, project_id = planned.ask, planned.project_id
     ready = promised(services, planned.plan, beside=services.settings.release_slots)
     with services.queue.admission:
-        start_ms = _expected_start(services, principal, ask, planned_ms(services, ready))
-        outcome = reserve(services, ready, ask, principal.id, project_id, start_ms)
+        key = planned.request.ask.idempotency_key
+        start_ms = _expected_start(services, principal, key, planned_ms(services, ready))
+        outcome = reserve(services, replace(planned, plan=ready), start_ms)
     _put(services, ready, outcome, principal.id)
     match outcome:
         case Replay(body=body):
@@ -97,13 +97,15 @@ def close(services: Services) -> None:
         services.settler.give_up(*left)
 
 
-def _expected_start(services: Services, principal: Principal, ask: Ask, duration_ms: int) -> int:
+def _expected_start(
+    services: Services, principal: Principal, key: str | None, duration_ms: int
+) -> int:
     """When the release is expected to begin, after all of the analyst's that are not settled, in every
     process. Raises QueueFull; but a key that was used before is no new release."""
     own_ms = services.ledger.planned_ms(principal.id)
     limit = services.settings.queue_seconds
     excess_ms = own_ms + duration_ms - 1000 * limit
-    if excess_ms > 0 and not services.ledger.has_key(principal.id, ask.idempotency_key):
+    if excess_ms > 0 and not services.ledger.has_key(principal.id, key):
         raise QueueFull(limit, ceil(excess_ms / 1000))
     return services.queue.expected_start_ms(principal.id, own_ms)
 

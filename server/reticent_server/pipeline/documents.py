@@ -19,6 +19,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.ledger.model import Pending, Standing
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.both_targets import other_target_json
 from reticent_server.pipeline.coverage import coverage_json
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.pipeline.schedule import Turn
@@ -37,8 +38,10 @@ def charged_json(cost: PrivacyCost) -> dict[str, float]:
     }
 
 
-def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> Json:
-    """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts)."""
+def plan_json(
+    ready: Plan, standing: Standing, target: float | None = None, other: Plan | None = None
+) -> Json:
+    """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts). other: of pipeline.both_targets."""
     return {
         "dataset": ready.facts.name,
         "version": ready.facts.version,
@@ -49,6 +52,8 @@ def plan_json(ready: Plan, standing: Standing, target: float | None = None) -> J
         "deadline_ms": ready.deadline_ms,
         "forecast": forecast_json(ready, target),
         "precision": precision_json(ready),
+        "answers": ready.planned.answers,
+        "other_target": other_target_json(other),
     }
 
 
@@ -89,6 +94,7 @@ def release_body(ready: Plan, reservation: Reservation, release: Release) -> byt
         query=query_json(ready.query),
         guarantee=asdict(ready.guarantee),
         result=release.result,
+        answers=ready.planned.answers if release.status == "reply" else "",
     )
 
 
@@ -161,6 +167,8 @@ def _body(reservation: Reservation, **fields: Any) -> bytes:
         "result": fields["result"],
         "created_at": reservation.created_at,
     }
+    if fields.get("answers"):
+        document["answers"] = fields["answers"]
     if "progress" in fields:
         document["progress"] = fields["progress"]
     return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()

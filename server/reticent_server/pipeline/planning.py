@@ -52,9 +52,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
     )
     planned, gaussian_rho = registry.plan(facts, query, offer), None
     cost = planned.cost(offer)
-    # A person's rows bring counts of their own, which the kinds do not list here.
-    alone = not facts.schema.unit.many_rows
-    if gaussian and alone and planned.gaussian_counts is not None:
+    if gaussian and planned.gaussian_counts is not None:
         more = raised(facts, query, offer, (epsilon, delta))
         if more is not None:
             planned, gaussian_rho = more

@@ -5,14 +5,15 @@ import json
 from typing import Any
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import Conflict, Unavailable
+from reticent_server.fitting.column_measures import is_resolved
 from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.ledger.model import CURATOR
 from reticent_server.pipeline import defaults
-from reticent_server.pipeline.answer import Ask, charge_and_execute, standing_of
+from reticent_server.pipeline.answer import Ask, charge_and_execute
+from reticent_server.pipeline.request import Prepared, request_of
 from reticent_server.pipeline.services import Services
 
 
@@ -38,8 +39,8 @@ def release_profile(
             f"Version {facts.version} of {name} has a profile already. Another one is charged as well and takes its place for "
             "planning: ask for that with --instead."
         )
-    ask, ready = _planned(services, facts, epsilon, delta, before)
-    release: dict[str, Any] = json.loads(charge_and_execute(services, ready, ask, None))
+    ready = _planned(services, facts, epsilon, delta, before)
+    release: dict[str, Any] = json.loads(charge_and_execute(services, ready))
     if release["status"] != "reply":
         raise Unavailable("The profile could not be computed; its cost has been charged.")
     profile = profile_of(release["result"], release["id"])
@@ -52,15 +53,23 @@ def profile_forecast(
 ) -> dict[str, Any]:
     """What a profile would tell of each column, and which it would not resolve; from public facts, nothing is charged."""
     facts = services.catalog.facts(name)
-    _, ready = _planned(services, facts, epsilon, delta, None)
-    return dict(ready.planned.forecast)
+    ready = _planned(services, facts, epsilon, delta, None)
+    return dict(ready.plan.planned.forecast)
+
+
+def unresolved(facts: DatasetFacts) -> tuple[str, ...]:
+    """The columns of which a released profile does not tell the spread: each fit that reads one profiles it for itself."""
+    if facts.profile is None:
+        return ()
+    known = facts.profile.columns
+    return tuple(c.name for c in facts.schema.columns if not is_resolved(c, known.get(c.name)))
 
 
 def _planned(
     services: Services, facts: DatasetFacts, epsilon: float, delta: float | None, before: str | None
-) -> tuple[Ask, Plan]:
+) -> Prepared:
     key = f"profile-{facts.version_id}" + (f"-after-{before}" if before else "")
     privacy = Privacy(epsilon=epsilon, delta=delta)
     ask = Ask(facts.name, ProfileQuery(), privacy, idempotency_key=key)
-    standing = standing_of(services, facts, ask, None)
-    return defaults.planned(facts, defaults.with_stored_delta(ask, standing), standing)
+    request = request_of(services, facts, ask).with_stored_delta
+    return request.planned_as(defaults.planned(facts, request.ask, request.standing))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reticent_server.access.projects import Charter, Project
-from reticent_server.access.requests import Request
+from reticent_server.access.requests import ProjectRequest
 from reticent_server.catalog.repository import NOT_FOUND
 from reticent_server.domain.cost import EPSILON_UNITS, from_units
 from reticent_server.domain.facts import DatasetFacts
@@ -44,13 +44,13 @@ def file(services: Services, principal: Principal, document: Json) -> Json:
     return request_json(services.requests.make(principal.id, document))
 
 
-def shares_of(request: Request) -> tuple[Share, ...]:
+def shares_of(request: ProjectRequest) -> tuple[Share, ...]:
     """The budgets that were asked for."""
     asked = request.document["budgets"]
     return tuple(Share(b["dataset"], float(b["epsilon"]), float(b["delta"])) for b in asked)
 
 
-def lines_of(services: Services, request: Request) -> tuple[PlanLine, ...]:
+def lines_of(services: Services, request: ProjectRequest) -> tuple[PlanLine, ...]:
     """The attached plan, planned now: what each query would cost, from public facts alone."""
     items = request.document["plan"]
     facts = {facts.name: facts for facts in services.catalog.list()}
@@ -74,7 +74,7 @@ def _line(item: Mapping[str, Any], facts: DatasetFacts | None) -> PlanLine:
     return PlanLine(item["dataset"], item["query"], from_units(cost.epsilon, EPSILON_UNITS), "")
 
 
-def wish(services: Services, request: Request) -> Charter:
+def wish(services: Services, request: ProjectRequest) -> Charter:
     """The project that a request asks for; who asks is its first member."""
     asked = request.document
     names = {analyst.id: analyst.name for analyst in services.access.analysts()}
@@ -90,7 +90,7 @@ def wish(services: Services, request: Request) -> Charter:
 
 def approve(
     services: Services,
-    request: Request,
+    request: ProjectRequest,
     charter: Charter,
     shares: Sequence[Share],
     *,
@@ -123,7 +123,7 @@ def _offer(share: Share) -> budgets.BudgetTerms:
     return budgets.BudgetTerms(share.epsilon, share.delta, None)
 
 
-def request_json(request: Request) -> Json:
+def request_json(request: ProjectRequest) -> Json:
     """A request as whoever made it gets it."""
     return {
         "id": request.id,

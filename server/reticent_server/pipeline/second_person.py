@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reticent_server.access.approvals import Approvals, Proposal
+from reticent_server.access.approvals import Approvals, ProposedAct
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
@@ -45,5 +45,5 @@ def refuse(approvals: Approvals, holder: Principal, proposal_id: str, *, by: str
     approvals.refuse(proposal_id, by=by)
 
 
-def _needs(proposal: Proposal) -> Act:
+def _needs(proposal: ProposedAct) -> Act:
     return NEEDS[proposal.act]

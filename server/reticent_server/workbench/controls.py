@@ -18,9 +18,18 @@ PREFIX = "q."
 _OWN = {"kind"}
 _FIRST: Mapping[str, str] = {
     "loss": "Least squares or robust?",
-    "target": "Textbook or robust?",
+    "target": "Maximum likelihood or robust?",
 }
-"""What a reader of coefficients must know first, as questions: huber and tukey, or robust, bound what single records do."""
+"""What a reader of coefficients must know before anything else, as questions: huber and tukey, or robust, bound what single records do."""
+
+_CHOICES: Mapping[str, str] = {
+    "squared": "Least squares, as most software",
+    "huber": "Robust: single records decide little (Huber)",
+    "tukey": "Robust: far-off responses count nothing (biweight)",
+    "likelihood": "Maximum likelihood, as most software",
+    "robust": "Robust: single records decide little",
+}
+"""Answers to these questions in plain words, by what is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,12 @@ class Control:
         return _FIRST.get(self.name) or self.name.replace("_", " ").capitalize()
 
     @property
+    def options(self) -> tuple[tuple[str, str], ...]:
+        """Of a choice: what is sent, and how a form calls it."""
+        words = _CHOICES if self.name in _FIRST else {}
+        return tuple((each, words.get(each, each)) for each in self.choices)
+
+    @property
     def adds(self) -> bool:
         """Whether columns are added to its text."""
         return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
@@ -52,7 +67,9 @@ class Control:
     @property
     def rank(self) -> int:
         """The order in a form."""
-        if self.is_needed or self.name in _FIRST:
+        if self.name in _FIRST:
+            return -1
+        if self.is_needed:
             return 0
         return (2 if self.name == "where" else 1) if self.is_of_question else 3
 

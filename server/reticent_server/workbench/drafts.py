@@ -19,7 +19,7 @@ from reticent_server.pipeline.ask import Ask
 from reticent_server.web.bodies import RequestBody
 from reticent_server.web.tables import text
 from reticent_server.web.validation import explained
-from reticent_server.workbench.controls import Control, controls, given
+from reticent_server.workbench.controls import Control, controls, given, texts
 from reticent_server.workbench.own_examples import own_example
 
 OFFERED: Sequence[Kind[Any]] = tuple(kind for kind in KINDS if kind.for_analysts)
@@ -100,6 +100,11 @@ def asked_words(query: Mapping[str, Any]) -> str:
         if said != defaults.get(name)
     ]
     return "; ".join(told)
+
+
+def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
+    """The address's fields that ask a stored question again."""
+    return {"kind": query["kind"], **texts(CONTROLS.get(query["kind"], ()), query)}
 
 
 def draft_of(dataset: str, fields: Mapping[str, str]) -> QuestionDraft:

@@ -70,7 +70,8 @@ def _r(document: Document, url: str) -> bytes:
 
 def _notebook(document: Document, url: str) -> bytes:
     """A notebook of format 4.5: the question and its guarantee, then the script."""
-    told = f"# Release {document['id']}\n\n{_asked(document)}\n\n{promise(document)}"
+    parts = [f"# Release {document['id']}", *_answers(document), _asked(document)]
+    told = "\n\n".join([*parts, promise(document)])
     code = "\n".join(_python_lines(document, url)).rstrip()
     cells = [
         {"id": "question", "cell_type": "markdown", "metadata": {}, "source": told},
@@ -95,6 +96,12 @@ def promise(document: Document) -> str:
     return f"{given['statement']} {charged} Mechanism: {given['mechanism']}."
 
 
+def _answers(document: Document) -> list[str]:
+    """The first line: which question a model's numbers answer. Empty where the kind's name says it."""
+    line = document.get("answers")
+    return [f"{line}."] if line else []
+
+
 def _asked(document: Document) -> str:
     query = document["query"]
     fields = "; ".join(f"{k.replace('_', ' ')}: {v}" for k, v in query.items() if k != "kind")
@@ -113,7 +120,9 @@ def _parts(
 
 def _markdown(document: Document, url: str) -> bytes:  # noqa: ARG001
     facts, tables, notes = _parts(document)
-    lines = [f"# Release {document['id']}", "", _in_markdown(_asked(document)), ""]
+    lines = [f"# Release {document['id']}", ""]
+    lines += [f"**{_in_markdown(line)}**\n" for line in _answers(document)]
+    lines += [_in_markdown(_asked(document)), ""]
     lines += [f"> {_in_markdown(note)}\n" for note in notes]
     for table in tables:
         lines += [f"## {_in_markdown(table.title)}", ""] if table.title else []
@@ -136,7 +145,9 @@ def _in_markdown(text: str) -> str:
 def _html(document: Document, url: str) -> bytes:  # noqa: ARG001
     facts, tables, notes = _parts(document)
     e = html.escape
-    parts = [f"<h1>Release {e(document['id'])}</h1><p>{e(_asked(document))}</p>"]
+    parts = [f"<h1>Release {e(document['id'])}</h1>"]
+    parts += [f"<p><strong>{e(line)}</strong></p>" for line in _answers(document)]
+    parts.append(f"<p>{e(_asked(document))}</p>")
     parts += [f"<p>{e(note)}</p>" for note in notes]
     for table in tables:
         head = "".join(f'<th scope="col">{e(each)}</th>' for each in table.heads)
@@ -183,7 +194,9 @@ def _in_tex(text: str) -> str:
 
 def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
     facts, tables, notes = _parts(document)
-    lines = [f"% Release {document['id']}", _in_tex(_asked(document)), ""]
+    lines = [f"% Release {document['id']}"]
+    lines += [rf"\textbf{{{_in_tex(line)}}}" + "\n" for line in _answers(document)]
+    lines += [_in_tex(_asked(document)), ""]
     lines += [_in_tex(note) + "\n" for note in notes]
     for table in tables:
         labels = len(table.rows[0].labels)
@@ -208,6 +221,7 @@ def _csv(document: Document, url: str) -> bytes:  # noqa: ARG001
     """
     out = StringIO()
     rows = writer(out)
+    rows.writerows(row for line in _answers(document) for row in (["answers", line], []))
     laid = laid_out(document["result"] or {"status": document["status"]})
     for table in laid.tables:
         rows.writerows([[_cell(table.title)]] if table.title else [])
@@ -256,6 +270,8 @@ def _word(document: Document, url: str) -> bytes:  # noqa: ARG001
     facts, tables, notes = _parts(document)
     page = Word()
     page.add_heading(f"Release {document['id']}", 1)
+    for line in _answers(document):
+        page.add_paragraph().add_run(line).bold = True
     page.add_paragraph(_asked(document))
     for note in notes:
         page.add_paragraph(note)

@@ -14,8 +14,8 @@ from reticent_server.chain.entries import digest
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidRequest, ReticentError
 from reticent_server.pipeline import browse, deferred
-from reticent_server.pipeline.answer import standing_of
 from reticent_server.pipeline.authorising import authorised
+from reticent_server.pipeline.request import request_of
 from reticent_server.pipeline.services import Services
 from reticent_server.web.routing import pages_router
 from reticent_server.web.visits import Visit
@@ -98,11 +98,6 @@ def _draft_of_body(name: str, body: Mapping[str, Any]) -> QuestionDraft:
     return draft_of(name, {**fields, "kind": kind, **texts(CONTROLS.get(kind, ()), query)})
 
 
-def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
-    """The address's fields that ask a stored question again."""
-    return {"kind": query["kind"], **texts(CONTROLS.get(query["kind"], ()), query)}
-
-
 def _page(
     visit: Visit,
     draft: QuestionDraft,
@@ -158,5 +153,5 @@ def _forecast(
     """Raises what planning raises; nothing is charged."""
     body = draft.body()
     ask = asked(body)
-    standing = standing_of(services, facts, ask, analyst_id, project_id)
+    standing = request_of(services, facts, ask, analyst_id, project_id).standing
     return services.planner.run(forecast_panel, facts, ask, standing, json.dumps(body))

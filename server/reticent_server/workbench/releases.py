@@ -19,7 +19,7 @@ from reticent_server.web.tables import shown
 from reticent_server.web.words import plain_words
 from reticent_server.workbench import exports
 from reticent_server.workbench.asking import Asking, Cancelling, asker
-from reticent_server.workbench.pages import query_texts
+from reticent_server.workbench.drafts import query_texts
 
 router = pages_router("workbench")
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.count.plan import CountPlan, plan_count
@@ -39,20 +39,8 @@ class SharePlan(Planned):
     count: CountPlan
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.count.columns
-
-    @property
-    def rho(self) -> int:
-        return self.count.rho
-
-    @property
-    def mechanism(self) -> str:
-        return self.count.mechanism
-
-    @property
-    def reference(self) -> str:
-        return self.count.reference
+    def outline(self) -> Outline:
+        return self.count.outline
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -5,8 +5,10 @@ import io
 import logging
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -18,10 +20,12 @@ from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Role
 from reticent_server.domain.schema import MAX_COLUMNS
 from reticent_server.errors import NotFound
+from reticent_server.intake import cell, looking
 from reticent_server.intake.staged import sweep
 from reticent_server.ledger.model import population_account
 from reticent_server.vault.staging import KEPT_SECONDS, MOST
 from support.installations.console import HOSTILE, Desk, History, console
+from support.intake.forked_cells import forked_cells
 from support.tables.files import GERMAN
 
 SECRET = "Zanzibar-cell"
@@ -48,6 +52,11 @@ GOOD = {
     "c2.kind": "boolean",
     "action": "load",
 }
+
+
+@pytest.fixture(autouse=True)
+def _fast_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    forked_cells(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -317,15 +326,18 @@ def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
     web: httpx.Client,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It stays where it is, unloaded, and can be given up."""
+    """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory, in a real cell."""
+    monkeypatch.setattr(cell, "subprocess", subprocess)
+    monkeypatch.setattr(looking, "LIMITS", replace(looking.LIMITS, memory=64 << 20))
     written = io.BytesIO()
-    texts = pa.table({"t": [SECRET * 50_000] * 800})
+    texts = pa.table({"t": [SECRET * 50_000] * 160})
     pq.write_table(texts, written, compression="zstd", use_dictionary=False)
     place = sent(web, written.getvalue())
     page = web.get(place)
     assert page.status_code == 422
-    assert "cannot be read: it is broken, or takes more than 256 MB of memory" in page.text
+    assert "cannot be read: it is broken, or takes more than 64 MB of memory" in page.text
     assert edit(web, place, GOOD).status_code == 422
     assert web.get("/healthz").status_code == 200
     said = capfd.readouterr()
@@ -400,8 +412,14 @@ def test_the_policy_and_the_profile_in_the_console(
     early = edit(web, "/console/datasets/terms/profile", {"epsilon": "1"})
     assert (early.status_code, "Not done." in early.text) == (403, True)
     services.ledger.set_population_cap("terms", epsilon=4, delta=1e-3, by="t")
+    before = services.ledger.entries(population_account("terms"), 9)
+    expected = edit(web, "/console/datasets/terms/profile", {"epsilon": "1", "forecast": "yes"})
+    assert (expected.status_code, "no: fits profile it themselves" in expected.text) == (200, True)
+    assert services.ledger.entries(population_account("terms"), 9) == before
+    assert services.catalog.facts("terms").profile is None, "a forecast is not a release"
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 303
     assert services.catalog.facts("terms").profile is not None
+    assert "The profile does not resolve" in web.get("/console/datasets/terms").text
     spent = services.ledger.entries(population_account("terms"), 9)
     assert edit(web, "/console/datasets/terms/profile", {"epsilon": "1"}).status_code == 409
     assert services.ledger.entries(population_account("terms"), 9) == spent

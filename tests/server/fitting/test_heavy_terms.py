@@ -9,7 +9,7 @@ from scipy.stats import lognorm, norm
 
 from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.heavy_terms import skewness
-from reticent_server.kinds.study.leaning import SKEWED
+from reticent_server.fitting.trust import SKEWED
 
 P = (np.arange(4_000) + 0.5) / 4_000
 
@@ -30,7 +30,7 @@ def test_it_is_the_farther_tail_in_interquartile_ranges() -> None:
         (np.exp(1.645) - 1) / (np.exp(0.6745) - np.exp(-0.6745)), rel=0.01
     )
     assert skewness_of(-lognorm.ppf(P, 1.0)) == pytest.approx(heavy)
-    assert skewness_of(lognorm.ppf(P, 0.5)) > SKEWED > skewness_of(lognorm.ppf(P, 0.45))
+    assert skewness_of(lognorm.ppf(P, 0.5)) > SKEWED.value > skewness_of(lognorm.ppf(P, 0.45))
 
 
 def test_mostly_zeros_are_skewed_and_constants_are_not() -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Public rows from released marginals, the coding they give, and profiles that a query makes itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from reticent_server.fitting.column_measures import (
     measures,
     reliable,
 )
-from reticent_server.fitting.own_profile import guessed_facts, plan_own_profile
+from reticent_server.fitting.own_profile import lacking, plan_own_profile
 from reticent_server.fitting.public_rows import (
     draw_public_rows,
     level_shares,
@@ -97,6 +99,26 @@ def test_a_mask_leaves_the_rows_that_are_in_use() -> None:
     np.testing.assert_array_equal(rows.X, again.X)
 
 
+def test_the_rows_of_a_design_are_drawn_once() -> None:
+    """For all quantiles, and for one epsilon after the other; another number of records, profile or design has rows of its own."""
+    table = {name: np.random.default_rng(1).normal(size=500) for name in ("x", "y")}
+    columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
+    facts = facts_of(500, columns, profile_of(table, columns))
+    design = plain_design(columns[:1], columns[1])
+    rows = draw_public_rows(design, facts)
+    assert draw_public_rows(plain_design(columns[:1], columns[1]), facts) is rows
+    assert not rows.X.flags.writeable
+    others = (
+        draw_public_rows(plain_design(columns[:1], columns[1], intercept=False), facts),
+        draw_public_rows(design, replace(facts, n=501)),
+        draw_public_rows(
+            design,
+            replace(facts, profile=profile_of({"x": 2 * table["x"], "y": table["y"]}, columns)),
+        ),
+    )
+    assert all(other is not rows for other in others)
+
+
 def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_fine() -> None:
     rng = np.random.default_rng(2)
     table = {"x": rng.normal(size=500), "z": np.full(500, 7.0), "y": rng.normal(size=500)}
@@ -138,12 +160,12 @@ def test_counts_give_quantiles_and_missing_cells() -> None:
     (of_k,), (of_g,) = measures(K), measures(G)
     counts = np.array([0.0, 0, 0, 0, 10, 20, 40, 20, 10, 0, 0, 0, 0])
     part = CountSum(13, 10**9)
-    found = column_profile(K, [(of_k, part, Released(counts, 1.0))], (0.05, 0.5, 0.95))
+    found = column_profile(K, [(of_k, part, Released(counts, 1.0))], (0.05, 0.5, 0.95), 100)
     assert found.quantiles == (5.0, 7.0, 9.0)
     assert found.counts == tuple(counts)
     assert found.count_sd == 1.0
     released = Released(np.array([5.0, -1.0, 3.0, 2.0]), 1.0)
-    found = column_profile(G, [(of_g, CountSum(4, 10**9), released)], (0.5,))
+    found = column_profile(G, [(of_g, CountSum(4, 10**9), released)], (0.5,), 10)
     assert found.counts == (5.0, 0.0, 3.0)
     assert found.missing == 2.0
     assert counted_quantiles((0.0, 0.0), 3.0, (0.1, 0.9)) == (3.0, 4.0)
@@ -159,24 +181,25 @@ def test_only_ranks_that_a_tree_can_find_are_asked_for() -> None:
 
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_an_own_profile_is_like_the_curator_s(max_rows: int) -> None:
-    rng = np.random.default_rng(3)
+    rng, persons = np.random.default_rng(3), 4200 // max_rows
     table = {
-        "x": rng.normal(size=4000),
-        "k": rng.integers(1, 14, 4000).astype(float),
-        "y": rng.normal(size=4000),
+        "x": rng.normal(size=4200),
+        "k": rng.integers(1, 14, 4200).astype(float),
+        "y": rng.normal(size=4200),
     }
     columns = [numeric("x", -9, 9), K, numeric("y", -9, 9)]
-    facts = facts_of(4000, columns, None, max_rows)
+    facts = facts_of(persons, columns, None, max_rows).of_places()
     design = plain_design(columns[:2], columns[2])
-    own = plan_own_profile(facts, design, 10**12)
-    assert all(part.unit_rows == max_rows for part in own.step.parts)
+    own = plan_own_profile(facts, design, 10**12, lacking(facts, design))
+    assert all(part.unit_rows * part.person_rows == max_rows for part in own.step.parts)
     assert own.rho == sum(part.rho for part in own.step.parts) <= 0.2 * 10**12
+    assert own.unresolved == ()
+    assert not own.masked, "all marginals are of the records in use"
     profile = own.profiled(drive_step(own.step, whole(table))).profile
     x = profile.columns["x"]
     np.testing.assert_allclose(x.quantiles, np.quantile(table["x"], x.probabilities), atol=0.6)
-    np.testing.assert_allclose(
-        profile.columns["k"].counts, np.bincount(table["k"].astype(int))[1:], atol=60
-    )
-    guess = guessed_facts(facts, design).profile
+    counts = np.bincount(table["k"].astype(int))[1:] / max_rows
+    np.testing.assert_allclose(profile.columns["k"].counts, counts, atol=60)
+    guess = own.guessed.profile
     assert set(guess.columns) == {"x", "k", "y"}
     assert guess.columns["k"].counts == (1.0,) * 13

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.steps import Released
+from reticent_server.fitting import coordinates
 from reticent_server.fitting.coordinates import (
     WIDE,
     clipped_moment,
@@ -60,6 +61,30 @@ def test_free_coordinates_have_the_clipped_moment_of_normal_rows() -> None:
     found = public_coordinates(X)
     K = clipped_moment(found.rows, WIDE * Q)
     np.testing.assert_allclose(K, normal_size(WIDE, Q) * np.eye(Q), atol=0.03)
+
+
+@pytest.mark.parametrize("limit", [coordinates._STRETCH, 1.2])
+def test_many_columns_have_the_coordinates_that_few_have(
+    limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Cholesky factors and in single precision; also where no axis may be stretched as far as it should be. The rows'
+    moment is the same as well, so the two differ by a rotation at most."""
+    rng = np.random.default_rng(6)
+    X = np.column_stack(
+        [np.ones(N), rng.standard_t(1.5, N), rng.normal(size=N), rng.random(N) < 0.01]
+    )
+    monkeypatch.setattr(coordinates, "_STRETCH", limit)
+    found = []
+    for usual in (Q, Q - 1):
+        coordinates._coordinates.cache_clear()
+        monkeypatch.setattr(coordinates, "USUAL", usual)
+        monkeypatch.setattr(coordinates, "_FEWEST", coordinates._SETTLING)
+        found.append(public_coordinates(X))
+    coordinates._coordinates.cache_clear()
+    few, many = found
+    assert few.free == many.free == Q - 1
+    assert many.rows.dtype == np.float64
+    np.testing.assert_allclose(np.sum(many.rows**2, axis=1), np.sum(few.rows**2, axis=1), rtol=2e-3)
 
 
 def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight() -> None:

@@ -121,7 +121,7 @@ def check_garbage(text: str, schema: Schema) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(GARBAGE)
 def test_garbage(schema: Schema, text: str) -> None:
     check_garbage(text, schema)

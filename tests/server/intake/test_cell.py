@@ -104,10 +104,10 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
 
 
 def test_a_small_file_of_much_text_is_refused(tmp_path: Path) -> None:
-    """One page of 400 MB in a file of some KB: by its footer where it was sent, by the limit where it stays."""
+    """One page of 300 MB in a file of some KB: by its footer where it was sent, by the limit where it stays."""
     file = tmp_path / "bomb.parquet"
     pq.write_table(
-        pa.table({"t": ["x" * MB] * 400}), file, compression="zstd", use_dictionary=False
+        pa.table({"t": ["x" * MB] * 300}), file, compression="zstd", use_dictionary=False
     )
     assert file.stat().st_size < 64 << 10
     with pytest.raises(CuratorError, match="when it is unpacked"):

@@ -26,11 +26,12 @@ def huber(x: Any, c: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
-def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str) -> None:
+@pytest.mark.parametrize("draws", [15, pytest.param(50, marks=pytest.mark.audit)])
+def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str, draws: int) -> None:
     x = np.random.default_rng(0).normal(10, 2, N)
     x[: N // 10] = 9000
     plan = plan_kind(facts_of(N, (X,)), MEstimateQuery("x", tuning=2.7, base=base), OFFER)
-    draws = [answer(plan, block_of(x=x))["value"] for _ in range(DRAWS)]
+    draws = [answer(plan, block_of(x=x))["value"] for _ in range(draws)]
     error = np.sqrt(np.mean((np.array(draws) - huber(x, 2.7)) ** 2))
     assert 0.2 < error / plan.forecast["privacy_standard_error"] < 1.5
     assert plan.own_cost == PrivacyCost(EPSILON_UNITS, 0, 125 * 10**9)

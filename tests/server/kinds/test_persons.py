@@ -335,7 +335,7 @@ def _design() -> Any:
     return mask_design(("y",), Schema(tuple(COLUMNS), Unit("id", M)))
 
 
-def test_a_profile_is_of_rows_and_not_of_places() -> None:
+def test_a_profile_is_of_persons_in_equal_parts_for_their_rows() -> None:
     table, absent = panel(4)
     columns = (*COLUMNS, numeric("k", 0, 3))
     table["k"] = np.where(absent, 0.0, np.arange(len(absent)) % 3 + 1.0)
@@ -347,7 +347,13 @@ def test_a_profile_is_of_rows_and_not_of_places() -> None:
     plan = plan_profile(facts, HUGE_RHO)
     found = drive(plan.run(), Block(0, N * M, table, {ABSENT: absent})).result["columns"]
     assert found["k"]["counts"][0] == pytest.approx(0, abs=0.5)
-    assert sum(found["k"]["counts"]) == pytest.approx(np.count_nonzero(~absent), abs=1)
-    middle = np.median(table["y"][~absent])
+    used = ~absent.reshape(N, M)
+    weights = used / np.maximum(used.sum(axis=1, keepdims=True), 1)
+    shares = [float(np.sum(weights[(table["k"].reshape(N, M) == k) & used])) for k in range(4)]
+    np.testing.assert_allclose(found["k"]["counts"], shares, atol=0.5)
+    assert sum(shares) == pytest.approx(np.count_nonzero(used.any(axis=1)))
+    y, w = table["y"][used.ravel()], weights[used]
+    order = np.argsort(y)
+    middle = y[order][np.searchsorted(np.cumsum(w[order]), w.sum() / 2)]
     at = found["y"]["probabilities"].index(0.5)
     assert found["y"]["quantiles"][at] == pytest.approx(middle, abs=0.05)

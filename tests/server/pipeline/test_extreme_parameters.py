@@ -271,7 +271,7 @@ def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
     assert replies > 5
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("kind", QUERIES)

@@ -152,6 +152,7 @@ def with_gaps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield services
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_is_answered_or_refused_where_places_are_empty(
     with_gaps: Services, name: str

@@ -34,6 +34,7 @@ class Planned:
 
     steady: bool
     mechanism: str = "test"
+    name: str = "Planned"
 
 
 def plan_of(expected_ms: float = 50.0, cold_ms: float = 30.0, deadline_ms: int = 1000) -> Plan:

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -18,9 +19,17 @@ from reticent_server.pipeline import planner as planners
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.simulator import ruled, simulate
+from reticent_server.settings import Settings
+from support.processes.forked import forked_child
 
 FACTS = DatasetFacts("e", "e", 1, "e", 10**5, example.SCHEMA)
 SECONDS = 60
+
+
+@pytest.fixture
+def _forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of the fork server: a new interpreter imports the server for two seconds first."""
+    monkeypatch.setattr(planners, "child", forked_child)
 
 
 @pytest.fixture
@@ -30,7 +39,7 @@ def planner() -> Iterator[Planner]:
     made.close()
 
 
-def started(seconds: float = SECONDS, megabytes: int = 1024) -> Planner:
+def started(seconds: float = SECONDS, megabytes: int = 3072) -> Planner:
     """With one process, which is ready."""
     made = Planner(1, seconds, megabytes)
     made.start()
@@ -38,18 +47,21 @@ def started(seconds: float = SECONDS, megabytes: int = 1024) -> Planner:
     return made
 
 
-def test_every_kinds_plan_is_the_same_from_another_process(planner: Planner) -> None:
-    for kind in KINDS:
-        query, privacy = kind.examples[0], Privacy(1.0, 1e-6)
-        here = planning.plan(FACTS, query, privacy)
-        there = planner.run(planning.plan, FACTS, query, privacy)
-        assert (there.cost, there.deadline_ms) == (here.cost, here.deadline_ms)
-        assert there.guarantee == here.guarantee
-        assert repr(there.planned.forecast) == repr(here.planned.forecast), kind.name
-    account = ruled(None, 8.0, 1e-5)
-    assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
+def test_every_kinds_plan_is_the_same_from_another_process() -> None:
+    """A new interpreter, with as much memory as a server gives it."""
+    with closing(started(megabytes=Settings().plan_megabytes)) as planner:
+        for kind in KINDS:
+            query, privacy = kind.examples[0], Privacy(1.0, 1e-6)
+            here = planning.plan(FACTS, query, privacy)
+            there = planner.run(planning.plan, FACTS, query, privacy)
+            assert (there.cost, there.deadline_ms) == (here.cost, here.deadline_ms)
+            assert there.guarantee == here.guarantee
+            assert repr(there.planned.forecast) == repr(here.planned.forecast), kind.name
+        account = ruled(None, 8.0, 1e-5)
+        assert planner.run(simulate, FACTS, account, 20) == simulate(FACTS, account, 20)
 
 
+@pytest.mark.usefixtures("_forked")
 def test_a_refusal_is_the_same_from_another_process(planner: Planner) -> None:
     with pytest.raises(InvalidQuery, match="twice"):
         planner.run(_refuse, "twice")
@@ -58,6 +70,7 @@ def test_a_refusal_is_the_same_from_another_process(planner: Planner) -> None:
     assert planner.run(_divide, 2) == 0.5
 
 
+@pytest.mark.usefixtures("_forked")
 def test_time_and_memory_of_a_piece_have_limits() -> None:
     made = started(seconds=0.1)
     try:
@@ -70,6 +83,7 @@ def test_time_and_memory_of_a_piece_have_limits() -> None:
         made.close()
 
 
+@pytest.mark.usefixtures("_forked")
 def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
     lost = planner.run(os.getpid)
     with pytest.raises(InvalidQuery, match="too much time or memory"):
@@ -77,6 +91,7 @@ def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
     assert planner.run(os.getpid) not in {lost, os.getpid()}
 
 
+@pytest.mark.usefixtures("_forked")
 def test_who_hangs_up_stops_the_process(planner: Planner) -> None:
     patience, raised = Patience(SECONDS), []
 

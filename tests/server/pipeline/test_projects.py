@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from reticent_server.access.projects import Charter
-from reticent_server.access.requests import MOST_PENDING, Request
+from reticent_server.access.requests import MOST_PENDING, ProjectRequest
 from reticent_server.database import writing
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.principal import Principal
@@ -74,7 +74,7 @@ def who(services: Services, installation: Installation) -> Who:
     return found
 
 
-def filed(services: Services, asking: Principal, **changed: Any) -> Request:
+def filed(services: Services, asking: Principal, **changed: Any) -> ProjectRequest:
     made = projects.file(services, asking, DOCUMENT | changed)
     return services.requests.one(made["id"])
 

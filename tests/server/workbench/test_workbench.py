@@ -15,6 +15,7 @@ import pytest
 from reticent_server.domain.query import query_json
 from reticent_server.domain.schema import Unit
 from reticent_server.kinds import KINDS
+from reticent_server.kinds.shared.answers import LEAST_SQUARES, ROBUST
 from reticent_server.pipeline.services import Services
 from reticent_server.workbench.controls import controls, given, texts
 from reticent_server.workbench.drafts import OFFERED, QUESTIONS, asked, draft_of
@@ -136,6 +137,7 @@ def test_a_result_is_shown_compared_and_exported(bench: Bench) -> None:
     other = run(ana, **(FIT | {"epsilon": "20", "q.formula": "y ~ x + k"}))
     shown = ana.get(f"/workbench/releases/{release_id}").text
     assert "Guarantee." in shown
+    assert shown.index(f"<strong>{ROBUST}.</strong>") < shown.index('class="point"')
     assert 'class="point"' in shown
     assert "confidence intervals" in shown
     both = ana.get(f"/workbench/compare?release={release_id}&release={other}")
@@ -245,6 +247,23 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     bench.services.ledger.set_population_cap("people", epsilon=0.5, delta=0.01, by="t")
     page = page_of(bench.browser("ana"), **FIT).text
     assert set(re.findall(r'data-covered="(\w+)"', page)) == {"yes", "no"}
+
+
+def test_both_targets_stand_side_by_side_with_a_link_to_the_other(bench: Bench) -> None:
+    ana = bench.browser("ana")
+    page = page_of(ana, **FIT).text
+    table = page.partition('<table class="targets">')[2].partition("</table>")[0]
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td></tr>', table)
+    assert [row[0] for row in rows] == [ROBUST, LEAST_SQUARES]
+    assert rows[0][1] != rows[1][1]
+    assert rows[0][2] == "asked"
+    address = html.unescape(re.findall(r'href="([^"#]+)#forecast"', rows[1][2])[0])
+    other = ana.get(address).text
+    assert other.index(f'<th scope="row">{LEAST_SQUARES}</th>') < other.index(ROBUST)
+    assert f"<td>{rows[1][1]}</td><td>asked</td>" in other
+    assert '<table class="targets">' not in page_of(
+        ana, kind="mean", **{"q.column": "y", "epsilon": "1"}
+    ).text  # fmt: skip
 
 
 def test_chips_add_a_column_and_take_it_out() -> None:

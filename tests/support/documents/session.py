@@ -23,9 +23,10 @@ import typer
 import uvicorn
 
 import reticent
-from reticent_server.app import build_services, create_app
+from reticent_server.app import create_app
 from reticent_server.cli import root
 from reticent_server.settings import Settings
+from support.installations.small import opened
 
 ADDRESS = "http://127.0.0.1:8000"
 KEY = re.compile(r"rk_…")
@@ -107,7 +108,7 @@ class Session:
         """Serves as `reticent serve` would; its options are read by the command's own parser."""
         if not self._run([*arguments, "--help"]):
             raise Failed("serve has no help")
-        services = build_services(Settings())
+        services = self._stack.enter_context(opened(Settings()))
         config = uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
         server = uvicorn.Server(config)
         listener = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))

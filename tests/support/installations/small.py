@@ -26,6 +26,7 @@ from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import prepare
 from reticent_server.domain.clock import Clock
 from reticent_server.engine.local import LocalEngine
+from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 from reticent_server.vault.ports import Reader
@@ -142,8 +143,10 @@ def _add_analyst(
 
 @contextmanager
 def opened(settings: Settings, clock: Clock | None = None) -> Iterator[Services]:
-    """Services that are closed at the end."""
-    services = build_services(settings, clock)
+    """Services that are closed at the end. Plans are made in this process: one for planning imports the server for two seconds
+    first, and gives the same ones (tests/server/pipeline/test_planner.py)."""
+    made = build_services(settings, clock)
+    services = replace(made, planner=Planner(0, settings.plan_seconds, settings.plan_megabytes))
     try:
         yield services
     finally:

@@ -8,10 +8,12 @@ standard output and log of its own, and with a process id that may be killed.
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from io import TextIOWrapper
 from multiprocessing import forkserver, get_context
 from multiprocessing.connection import Connection
@@ -24,6 +26,7 @@ IMPORTED = [
     "reticent_server.cli.serve",
     "reticent_server.api.application",
     "reticent_server.console.application",
+    "reticent_server.intake.inside",
 ]
 
 
@@ -66,7 +69,7 @@ def forked(
 
     program, arguments: go there by pickle.
     """
-    context = _context()
+    context = fork_context()
     printed, out = context.Pipe(duplex=False)
     given = (program, tuple(arguments), dict(environment), str(log), out)
     process = context.Process(target=_run, args=given)
@@ -77,7 +80,7 @@ def forked(
 
 
 @cache
-def _context() -> ForkServerContext:
+def fork_context() -> ForkServerContext:
     """Fork server and all: it is started with this process's search path, which it else would not know."""
     context = get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
@@ -100,6 +103,19 @@ def _run(
     os.dup2(out.fileno(), 1)
     out.close()
     program(*arguments)
+
+
+def forked_child(module: str, line: socket.socket, *arguments: str) -> Forked:
+    """In place of reticent_server.process.child; it has none of the settings either. The libraries of the whole server reserve
+    more memory than those of a child."""
+    process = forked(_run_module, (module, line, arguments), {}, Path(os.devnull))
+    process.stdout.close()
+    return process
+
+
+def _run_module(module: str, line: socket.socket, arguments: tuple[str, ...]) -> None:
+    sys.argv = [module, str(line.detach()), *arguments]
+    import_module(module).main()
 
 
 def serve(arguments: list[str]) -> None:

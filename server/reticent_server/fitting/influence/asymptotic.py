@@ -27,7 +27,7 @@ from scipy.special import ndtri
 from reticent_server.accounting.conversions import max_rho
 from reticent_server.domain.columns import AsymptoticFit
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
@@ -66,35 +66,28 @@ class AsymptoticPlan(Planned):
     pilot_cost: PrivacyCost
     part: AsymptoticFit
     assumptions: tuple[str, ...] = ASSUMPTIONS
-    mechanism: str = "exact M-estimate and p-values with noise by their influence, asymptotic"
-    reference: str = "Avella-Medina (2021), Theorems 1 and 4"
 
     @property
-    def steady(self) -> bool:
-        return False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.pilot.columns
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return self.pilot_cost + asymptotic_fit.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
+    def outline(self) -> Outline:
+        own_cost = self.pilot_cost + asymptotic_fit.cost(self.part)
+        return Outline(
+            answers=self.pilot.answers,
+            columns=self.pilot.columns,
+            rho=own_cost.rho,
+            mechanism="exact M-estimate and p-values with noise by their influence, asymptotic",
+            reference="Avella-Medina (2021), Theorems 1 and 4",
+            passes=self.pilot.passes + 1,
+            column_ms=self._column_ms,
+            steady=False,
+            own_cost=own_cost,
+        )
 
     @property
     def n(self) -> int:
         return self.pilot.facts.n
 
     @property
-    def passes(self) -> int:
-        return self.pilot.passes + 1
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         steps = sum(asymptotic_fit.problem_of(self.part, self.n).steps) + 20 * self.part.size
         work = self.n * (self.part.size + 8) * steps * NANOSECONDS[self.part.loss]
         return self.pilot.column_ms + 100 + ceil((work + 50_000 * steps) / 10**6)

@@ -25,7 +25,7 @@ import numpy as np
 
 from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
@@ -45,36 +45,26 @@ class InfluencePlan(Planned):
     pilot: Pilot
     part: ConvexFit
     offer: PrivacyCost
-    mechanism: str = "exact M-estimate with noise by its influence bound, propose-test-release"
-    reference: str = "Avella-Medina (2021), section 4; Dwork & Lei (2009)"
 
     @property
-    def steady(self) -> bool:
-        return False
+    def outline(self) -> Outline:
+        rho = self.pilot.rho + convex_fit.cost(self.part).rho
+        return Outline(
+            answers=self.pilot.answers,
+            columns=self.pilot.columns,
+            rho=rho,
+            mechanism="exact M-estimate with noise by its influence bound, propose-test-release",
+            reference="Avella-Medina (2021), section 4; Dwork & Lei (2009)",
+            passes=self.pilot.passes + 1,
+            column_ms=self._column_ms,
+            draws=self.pilot.draws,
+            steady=False,
+            # (ε, δ) as asked for; δ₁-approximately ρ-zCDP
+            own_cost=PrivacyCost(self.offer.epsilon, self.offer.delta, rho, self.part.delta),
+        )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.pilot.columns
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        """(ε, δ) as asked for; δ₁-approximately ρ-zCDP."""
-        return PrivacyCost(self.offer.epsilon, self.offer.delta, self.rho, self.part.delta)
-
-    @property
-    def rho(self) -> int:
-        return self.pilot.rho + convex_fit.cost(self.part).rho
-
-    @property
-    def passes(self) -> int:
-        return self.pilot.passes + 1
-
-    @property
-    def draws(self) -> int:
-        return self.pilot.draws
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """The solver's public number of steps, curvatures for the bisections, and the pilot's own."""
         n, q = self.n, self.part.size
         steps = sum(convex_fit.problem_of(self.part, n).steps)

@@ -15,9 +15,9 @@ from scipy.special import fdtrc
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
-from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
+from reticent_server.domain.steps import GramSum, SumStep
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
@@ -64,28 +64,18 @@ class AnovaPlan(Planned):
     part: GramSum
     a: float
     n: int
-    mechanism: str = "discrete Gaussian sums by group"
-    reference: str = "Canonne, Kamath & Steinke (2020); Welch (1951)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
-
-    @property
-    def column_ms(self) -> int:
-        return moments_ms(self.n, self.groups.size)
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian sums by group",
+            reference="Canonne, Kamath & Steinke (2020); Welch (1951)",
+            parts=(self.part,),
+            column_ms=moments_ms(self.n, self.groups.size),
+            gaussian_counts=(),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:

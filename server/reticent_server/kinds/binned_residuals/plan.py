@@ -22,9 +22,8 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import (
-    CountSum,
     FloatArray,
     GramSum,
     Part,
@@ -88,12 +87,19 @@ class BinnedResidualsPlan(Planned):
     share: int
     unit_rows: int
     n: int
-    mechanism: str = "discrete Gaussian sums by bin"
-    reference: str = "Canonne, Kamath & Steinke (2020); Kaplan, Schnapp & Stemmer (2022)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.model.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.model.design.columns,
+            rho=sum(part.rho for part in self._parts),
+            mechanism="discrete Gaussian sums by bin",
+            reference="Canonne, Kamath & Steinke (2020); Kaplan, Schnapp & Stemmer (2022)",
+            parts=self._parts,
+            passes=self._passes,
+            column_ms=self._column_ms,
+            gaussian_counts=() if self.pilot is None else None,
+        )
 
     @property
     def bins(self) -> int:
@@ -105,25 +111,17 @@ class BinnedResidualsPlan(Planned):
         return self._part(self.bins)
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def _parts(self) -> tuple[Part, ...]:
         return (self.part,) if self.pilot is None else (self.pilot, self.part)
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return () if self.pilot is None else None
+    def _passes(self) -> int:
+        return len(self._parts)
 
     @property
-    def passes(self) -> int:
-        return len(self.parts)
-
-    @property
-    def rho(self) -> int:
-        return sum(part.rho for part in self.parts)
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         terms = len(self.model.coefficients) * self.n * _MAP_NANOSECONDS // 10**6
-        return moments_ms(self.n, self.bins) + self.passes * terms
+        return moments_ms(self.n, self.bins) + self._passes * terms
 
     @property
     def forecast(self) -> Mapping[str, Any]:

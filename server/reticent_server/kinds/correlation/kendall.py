@@ -21,9 +21,9 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import CountSum, FloatArray, Part, Released, SumStep
+from reticent_server.domain.steps import CountSum, FloatArray, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.trust import clear
@@ -94,24 +94,17 @@ class KendallPlan(Planned):
     part: CountSum
     asked: CorrelationQuestion
     n: int
-    mechanism: str = "discrete Gaussian counts"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.cells.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return (self.part,)
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.cells.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian counts",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            parts=(self.part,),
+            gaussian_counts=(self.part,),
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

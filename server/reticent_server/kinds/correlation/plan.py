@@ -22,14 +22,12 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     GramSum,
-    Part,
     Released,
     SumStep,
 )
@@ -118,24 +116,17 @@ class CorrelationPlan(Planned):
     part: GramSum
     asked: CorrelationQuestion
     n: int
-    mechanism: str = "discrete Gaussian sums"
-    reference: str = "Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian sums",
+            reference="Canonne, Kamath & Steinke (2020)",
+            parts=(self.part,),
+            gaussian_counts=(),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:

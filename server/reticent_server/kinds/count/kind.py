@@ -6,12 +6,12 @@ from typing import Literal
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.count.by_group import GroupCountPlan, plan_group_count
-from reticent_server.kinds.count.plan import CountPlan, plan_count
+from reticent_server.kinds.count.plan import plan_count, plan_group_count
 from reticent_server.kinds.fields import By, Where
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.one_row import PerAny, counted
@@ -27,7 +27,7 @@ class Count(Query):
     kind: Literal["count"] = field(default="count", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> CountPlan | GroupCountPlan:
+def _plan(facts: DatasetFacts, query: Count, offer: PrivacyCost) -> Planned:
     counted(facts, query.per, query.by)
     if query.by is not None:
         return plan_group_count(facts, query.where, query.by, offer.rho)

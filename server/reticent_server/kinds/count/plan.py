@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of records in use: one noisy count, Δ = 1.
+"""The number of records in use: one noisy count, Δ = 1; by group one a level, Δ = √2.
 
-Proof of privacy: mechanisms.noisy_sum.
+A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1 each, with m rows of
+a unit by √2 m in all.
+
+Proof of privacy: mechanisms.noisy_sum, CountSum; kinds.shared.by.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.one_row import RowMap, Which, counted, one_row_map, one_row_part
+from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axis
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 
@@ -40,25 +46,18 @@ class CountPlan(Planned):
     part: CountSum
     n: int
     per: Which | None = field(default=None, kw_only=True)
-    mechanism: str = "discrete Gaussian count"
-    reference: str = "Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return (self.part,)
-
-    @property
-    def of_persons(self) -> bool:
-        """m rows that count alike are the farthest that a person's sum can be: no more than m times a row's bound."""
-        return True
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian count",
+            reference="Canonne, Kamath & Steinke (2020)",
+            # m rows that count alike are the farthest that a person's sum can be
+            of_persons=True,
+            gaussian_counts=(self.part,),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -75,14 +74,29 @@ class CountPlan(Planned):
     def run(self) -> Recipe:
         """One step; the value may lie outside 0..n, and is an unbiased estimate."""
         (count,) = yield SumStep("count", (self.part,), self._map)
-        value = float(count.values[0])
-        return Estimate(
-            value=value,
-            standard_error=count.sd,
-            confidence_level=CONFIDENCE,
-            confidence_interval=normal_interval(value, count.sd, 0.0, self.n),
-            n=self.n,
-        )
+        return _estimate(float(count.values[0]), count.sd, self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCountPlan(TablePlan):
+    """A planned count of the records in use of each group."""
+
+    taken: ClassVar = (0.05, 0.05)
+
+    def run(self) -> Recipe:
+        """One step; values are unbiased and may lie outside 0..n."""
+        counts = self.counts(*(yield self.step))
+        return [asdict(_estimate(value, counts.sd, self.n)) for value in counts.values.tolist()]
+
+
+def _estimate(value: float, sd: float, n: int) -> Estimate:
+    return Estimate(
+        value=value,
+        standard_error=sd,
+        confidence_level=CONFIDENCE,
+        confidence_interval=normal_interval(value, sd, 0.0, n),
+        n=n,
+    )
 
 
 def plan_count(
@@ -91,3 +105,10 @@ def plan_count(
     """A count at `rho` (RHO_UNITS); design: mask and columns only. per: whether of persons."""
     part = one_row_part(CountSum(1, rho, facts.schema.unit.max_rows), per)
     return CountPlan(design, part, counted(facts, per), per=per)
+
+
+def plan_group_count(facts: DatasetFacts, where: str | None, by: str, rho: int) -> ByPlan:
+    """Counts at `rho` (RHO_UNITS). Raises InvalidQuery."""
+    groups, axes = groups_by(facts, by), (level_axis(declared(facts, by)),)
+    part = cells_part(facts, axes, rho)
+    return by_plan(facts, GroupCountPlan(group_mask(facts, where, by), axes, part, facts.n), groups)

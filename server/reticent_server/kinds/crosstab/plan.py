@@ -5,14 +5,14 @@ A two-way table also carries a test of independence with the noise in its null l
 cells before their sum is put in, whose noise is independent: post-processing, free.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import MinLen
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Recipe
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
@@ -54,12 +54,11 @@ class CrosstabPlan(TablePlan):
         return len(sizes) == 2 and min(sizes) > 1 and self.part.unit_rows == 1
 
     @property
-    def column_ms(self) -> int:
-        """With the simulated tables of the test."""
+    def outline(self) -> Outline:
+        outline = super(CrosstabPlan, self).outline
         simulated = self.two_way and self.part.bins <= LARGEST
-        return super(CrosstabPlan, self).column_ms + (
-            self.part.bins // _SIMULATED_CELLS_A_MS + 1 if simulated else 0
-        )
+        testing = self.part.bins // _SIMULATED_CELLS_A_MS + 1 if simulated else 0
+        return replace(outline, column_ms=outline.column_ms + testing)
 
     def expected_ms(self, n: int) -> float:
         return super(CrosstabPlan, self).expected_ms(n) + self.column_ms

@@ -20,7 +20,7 @@ import numpy as np
 from reticent_server.domain.columns import DepthDraw, Lattice
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
@@ -69,27 +69,22 @@ class DepthMedianPlan(Planned):
     part: DepthDraw
     likely: bool
     n: int
-    mechanism: str = "propose-test-release, then an exact draw from exp(-eta * outlyingness)"
-    reference: str = "Private projection-depth medians; Zuo (2003); Dwork & Lei (2009)"
 
     @property
-    def steady(self) -> bool:
-        return False
+    def outline(self) -> Outline:
+        own_cost = depth_draw.cost(self.part)
+        return Outline(
+            columns=self.names,
+            rho=own_cost.rho,
+            mechanism="propose-test-release, then an exact draw from exp(-eta * outlyingness)",
+            reference="Private projection-depth medians; Zuo (2003); Dwork & Lei (2009)",
+            column_ms=self._column_ms,
+            steady=False,
+            own_cost=own_cost,
+        )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.names
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return depth_draw.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Sorting the projections; the linear programs and a planned number of draws."""
         sorting = self.n * len(self.part.directions) * _NANOSECONDS[self.part.scale]
         return ceil(sorting / 10**6) + 1500 * len(self.part.etas)

@@ -20,19 +20,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent_server.domain.design import Design
-from reticent_server.domain.facts import DatasetFacts, Profile
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, CountSum, Part, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
-from reticent_server.fitting.own_profile import OwnProfile, plan_own_profile
+from reticent_server.fitting.own_profile import OwnProfile, lacking, plan_own_profile
 from reticent_server.formula import mask_design
 from reticent_server.kinds.describe.columns import is_number, measure_of
 from reticent_server.kinds.describe.figures import Description, GroupSize
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
 from reticent_server.kinds.shared.by import groups_by
-from reticent_server.kinds.shared.columns import declared, profile_quantiles
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.groups import Groups, moments_ms
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
@@ -67,32 +67,29 @@ class DescribePlan(Planned):
     design: Design
     own: OwnProfile | None
     share: int
-    mechanism: str = "discrete Gaussian counts and sums"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
+    def outline(self) -> Outline:
+        parts = self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
+        counts = tuple(part for part in parts if isinstance(part, CountSum))
+        return Outline(
+            columns=self.design.columns,
+            rho=self._rho,
+            mechanism="discrete Gaussian counts and sums",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            parts=parts,
+            passes=1 + (self.own is not None),
+            column_ms=self._column_ms,
+            gaussian_counts=None if self.own else counts,
+        )
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own else tuple(p for p in self.parts if isinstance(p, CountSum))
-
-    @property
-    def passes(self) -> int:
-        return 1 + (self.own is not None)
-
-    @property
-    def rho(self) -> int:
+    def _rho(self) -> int:
         weight = sum(measure.weight for measure in self._measures(self.facts))
         return self.share * weight + (self.own.rho if self.own else 0)
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         sums = sum(len(self._parts(measure)) > 1 for measure in self._measures(self.facts))
         counting = ceil(self.facts.n * len(self.described) * _COUNT_NANOSECONDS / 10**6)
         return counting + sums * moments_ms(self.facts.n, self.groups.size)
@@ -108,7 +105,7 @@ class DescribePlan(Planned):
         """1. Quantiles, where no profile has them. 2. Counts and sums of every column. 3. Figures by column and group."""
         facts = self.facts
         if self.own is not None:
-            facts = _joined(facts, self.own.profiled((yield self.own.step)))
+            facts = self.own.profiled((yield self.own.step))
         measures = self._measures(facts)
         released = iter((yield self._step(measures)))
         found = [self._releases(released, len(self._parts(measure))) for measure in measures]
@@ -186,18 +183,10 @@ def plan_description(
 def _own_profile(
     facts: DatasetFacts, columns: tuple[Column, ...], design: Design, rho: int
 ) -> OwnProfile | None:
-    """Of the columns of other numbers that no profile covers."""
-    names = tuple(
-        c.name for c in columns if is_number(c) and profile_quantiles(facts, c.name, (0.5,)) is None
-    )
-    return plan_own_profile(facts, replace(design, columns=names), rho) if names else None
-
-
-def _joined(facts: DatasetFacts, own: DatasetFacts) -> DatasetFacts:
-    """With what both know."""
-    known = facts.profile.columns if facts.profile else {}
-    found = own.profile.columns if own.profile else {}
-    return replace(facts, profile=Profile({**known, **found}))
+    """Of the columns of other numbers that no profile resolves."""
+    numbers = replace(design, columns=tuple(c.name for c in columns if is_number(c)))
+    wanted = lacking(facts, numbers)
+    return plan_own_profile(facts, numbers, rho, wanted) if wanted else None
 
 
 def _columns(

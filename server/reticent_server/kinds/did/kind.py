@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind `did`: one effect of a treatment, by two-way fixed effects (kinds.shared.treatment)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -67,6 +67,10 @@ class Did(Query):
     loss: Loss = "squared"
     confidence_level: Level = 0.95
     kind: Literal["did"] = field(default="did", kw_only=True)
+
+    def other_target(self) -> "Did":
+        """Least squares beside Huber's loss, and the reverse."""
+        return replace(self, loss="huber" if self.loss == "squared" else "squared")
 
 
 def _plan(facts: DatasetFacts, query: Did, offer: PrivacyCost) -> TreatmentPlan:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind `event_study`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, floor
 from typing import Annotated, Literal
 
@@ -83,6 +83,10 @@ class EventStudy(Query):
     loss: Loss = "squared"
     confidence_level: Level = 0.95
     kind: Literal["event_study"] = field(default="event_study", kw_only=True)
+
+    def other_target(self) -> "EventStudy":
+        """Least squares beside Huber's loss, and the reverse."""
+        return replace(self, loss="huber" if self.loss == "squared" else "squared")
 
 
 def _plan(facts: DatasetFacts, query: EventStudy, offer: PrivacyCost) -> EventStudyPlan:

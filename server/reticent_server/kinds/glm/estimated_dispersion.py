@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Forecastable, Planned, Recipe
+from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import (
@@ -44,6 +44,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.maps import (
@@ -57,7 +58,7 @@ from reticent_server.fitting.maps import (
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import clear
-from reticent_server.kinds.glm.dispersion_score import LEAST, DispersionScore, within
+from reticent_server.kinds.glm.dispersion_score import DispersionScore, within
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.families.estimated_dispersion import ESTIMATED
 from reticent_server.kinds.glm.plan import asked_model
@@ -66,7 +67,6 @@ from reticent_server.numerics.families import NegativeBinomial
 
 _SHARE = 0.10  # of ρ: with .05 intervals of α were a fifth wider at n = 5,000, ε = 1, those of coefficients 3 % narrower
 _SCORE = 0.75  # of it, for χ: the other sums need to be known to a tenth only
-_LEAST_GIVEN = 1.5 * LEAST  # below, counts are told from Poisson's by nobody
 _ROWS = 1024  # public rows of which predictors are made
 _PLACES = 64  # of them that means are taken over
 _STEP = 0.05  # of ln α, of a difference
@@ -114,7 +114,7 @@ class Dispersion:
         """What a reply says of it."""
         z = float(ndtri((1 + level) / 2))
         ends = tuple(self.alpha * exp(side * z * self.error) for side in (-1, 1))
-        given = self.known and self.alpha > _LEAST_GIVEN
+        given = self.known and trust.dispersed(self.alpha)
         errors = {
             "dispersion_standard_error": self.alpha * self.error,
             "dispersion_privacy_standard_error": self.alpha * self.privacy,
@@ -127,7 +127,7 @@ class Dispersion:
         """Why there is no interval."""
         if not self.known:
             return [UNKNOWN]
-        return [] if self.alpha > _LEAST_GIVEN else [POISSON_LIKE]
+        return [] if trust.dispersed(self.alpha) else [POISSON_LIKE]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,8 +207,14 @@ class DispersedPlan(PlannedOn):
         return self.plan
 
     @property
-    def reference(self) -> str:
-        return f"{self.plan.reference}; Lawless (1987)"
+    def outline(self) -> Outline:
+        return replace(
+            self.base.outline,
+            rho=self.plan.rho + sum(self.amounts),
+            reference=f"{self.plan.reference}; Lawless (1987)",
+            passes=self.plan.passes + 1,
+            column_ms=self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000),
+        )
 
     @property
     def fit(self) -> Forecastable:
@@ -218,18 +224,6 @@ class DispersedPlan(PlannedOn):
     @property
     def precision(self) -> ForecastPrecision | None:
         return self.plan.precision
-
-    @property
-    def rho(self) -> int:
-        return self.plan.rho + sum(self.amounts)
-
-    @property
-    def passes(self) -> int:
-        return self.plan.passes + 1
-
-    @property
-    def column_ms(self) -> int:
-        return self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000)
 
     def expected_ms(self, n: int) -> float:
         """The fit's, with the passes more, and what the law of the dispersion takes whatever n is."""

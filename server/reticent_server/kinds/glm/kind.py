@@ -12,14 +12,13 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import offset_design, weighted_design
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.glm.by_group import plan_glm_by
 from reticent_server.kinds.glm.categories.ask import plan_level_glm
 from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.report import CategoryResult
 from reticent_server.kinds.glm.estimated_dispersion import plan_dispersed
 from reticent_server.kinds.glm.families import family_of
 from reticent_server.kinds.glm.influence import plan_influence_glm
-from reticent_server.kinds.glm.model import plan_model
+from reticent_server.kinds.glm.model import plan_glm_by, plan_model
 from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
 from reticent_server.kinds.glm.statistics import plan_glm_statistics
@@ -31,6 +30,13 @@ NEWTON_ONLY = (
 )
 WHOLE_ONLY = "by and fit_statistics are for fits without weights, offset and exposure."
 GIVEN_BY_GROUP = "A dispersion is estimated for whole data sets; with by, give dispersion=."
+NEWTON_WHOLE = (
+    'target="likelihood" is for newton, without by; not for the gaussian family (linear_regression with loss="squared"), nor for several levels, which are '
+    "fitted by weighted likelihood."
+)
+GIVEN_DISPERSION = (
+    'With target="likelihood" give dispersion=, or leave target out: it is then estimated.'
+)
 COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and negative_binomial."
 
 
@@ -46,6 +52,17 @@ def _has_special(query: Glm) -> bool:
     return True
 
 
+def _check_target(query: Glm) -> None:
+    """Raises InvalidQuery where maximum likelihood is asked for and not answered."""
+    if query.target == "robust":
+        return
+    other = query.family == GAUSSIAN or query.family in LAWS
+    if other or query.mechanism != "newton" or query.by is not None:
+        raise InvalidQuery(NEWTON_WHOLE)
+    if _estimates_dispersion(query):
+        raise InvalidQuery(GIVEN_DISPERSION)
+
+
 def _estimates_dispersion(query: Glm) -> bool:
     """Whether a family with a dispersion is asked for without one."""
     law = family_of(query.family, query.link)
@@ -53,6 +70,7 @@ def _estimates_dispersion(query: Glm) -> bool:
 
 
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
+    _check_target(query)
     if query.family in LAWS:
         return plan_level_glm(facts, query, offer.rho)
     special = _has_special(query)
@@ -69,7 +87,7 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
         return plan_influence_glm(facts, design, query, sufficient(offer))
     no_calibration(query.calibration)
     estimated = _estimates_dispersion(query)
-    if query.link is not None or special or estimated:
+    if query.link is not None or query.target == "likelihood" or special or estimated:
         if query.family == GAUSSIAN:
             raise InvalidQuery(NO_LINK)
         design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
@@ -99,6 +117,8 @@ KIND = Kind(
         Glm("b ~ x", "binomial", link="log"),
         Glm("b ~ x", "binomial", weights="k"),
         Glm("k ~ b", "poisson", offset="x"),
+        Glm("b ~ x", "binomial", target="likelihood"),
+        Glm("k ~ x", "poisson", where="x > 0", target="likelihood"),
         Glm("b ~ x", "binomial", by="g"),
         Glm("b ~ x", "binomial", fit_statistics=True),
         Glm("y ~ x", "gaussian"),

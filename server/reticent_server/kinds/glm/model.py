@@ -7,9 +7,11 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.formula import parse_formula
-from reticent_server.kinds.glm.plan import DISPERSED_ONLY, plan_glm
+from reticent_server.kinds.glm.plan import DISPERSED_ONLY, NO_LINK, asked_model, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Family, Glm
-from reticent_server.kinds.shared.linear.plan import plan_linear_regression
+from reticent_server.kinds.shared.by import ByPlan, fits_by
+from reticent_server.kinds.shared.linear.loss import asked_loss
+from reticent_server.kinds.shared.linear.plan import LinearModel, plan_linear_regression
 from reticent_server.kinds.shared.linear.query import LinearRegression
 
 
@@ -36,13 +38,7 @@ def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]
     if query.family in {None, GAUSSIAN}:
         if query.dispersion is not None:
             raise InvalidQuery(DISPERSED_ONLY)
-        linear = LinearRegression(
-            query.formula,
-            query.where,
-            tuning=query.tuning,
-            confidence_level=query.confidence_level,
-        )
-        return plan_linear_regression(facts, design, linear, rho)
+        return plan_linear_regression(facts, design, _linear(query), rho)
     model = Glm(
         query.formula,
         query.family or GAUSSIAN,
@@ -52,3 +48,21 @@ def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]
         dispersion=query.dispersion,
     )
     return plan_glm(facts, design, model, rho)
+
+
+def plan_glm_by(facts: DatasetFacts, query: Glm, by: str, rho: int) -> ByPlan:
+    """The models of all groups at `rho` (RHO_UNITS); a Gaussian response is a linear regression. Raises InvalidQuery."""
+    if query.family != GAUSSIAN:
+        return fits_by(facts, query, by, asked_model(query), rho)
+    if query.link is not None:
+        raise InvalidQuery(NO_LINK)
+    if query.dispersion is not None:
+        raise InvalidQuery(DISPERSED_ONLY)
+    return fits_by(facts, query, by, LinearModel(asked_loss(_linear(query)), None), rho)
+
+
+def _linear(query: ModelQuery) -> LinearRegression:
+    """The question of a Gaussian response."""
+    return LinearRegression(
+        query.formula, query.where, tuning=query.tuning, confidence_level=query.confidence_level
+    )

@@ -28,6 +28,7 @@ from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES, family_of
 from reticent_server.kinds.glm.families.base import FittedFamily, GlmFamily, Start
 from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.shared.answers import MAXIMUM_LIKELIHOOD, ROBUST_LIKELIHOOD
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
 DISPERSED_ONLY = (
@@ -35,6 +36,15 @@ DISPERSED_ONLY = (
     "no other has one."
 )
 NO_LINK = "The family has no such link: the binomial has logit, probit, cloglog and log, the others one each."
+LIKELIHOOD = (
+    "what maximum likelihood estimates on all records in use; the scores of the few records with the largest ones are cut, and intervals "
+    "allow for it"
+)
+NO_RISK = (
+    'With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask for family="poisson" of the same 0/1 response with '
+    'target="likelihood": its standard errors allow for the variance of a yes or no.'
+)
+NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person.'
 GlmPlan = FitPlan[Start]
 
 
@@ -42,7 +52,8 @@ GlmPlan = FitPlan[Start]
 class GlmModel:
     """A generalised linear model with its constants; satisfies fitting.fit_plan.Model.
 
-    dispersion: α of the negative binomial.
+    dispersion: α of the negative binomial. whole: whether the target is maximum likelihood's, by last scores that are cut as a whole; c and
+    radius are then those of the early steps.
     """
 
     law: GlmFamily
@@ -50,6 +61,7 @@ class GlmModel:
     radius: float
     dispersion: float | None
     planned: bool
+    whole: bool = False
     mechanism: str = "noisy Newton (robust quasi-likelihood), discrete Gaussian sums"
     reference: str = (
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
@@ -57,8 +69,12 @@ class GlmModel:
     )
 
     @property
+    def answers(self) -> str:
+        return MAXIMUM_LIKELIHOOD if self.whole else ROBUST_LIKELIHOOD
+
+    @property
     def tuning(self) -> float | None:
-        return self.c if isfinite(self.c) else None
+        return self.c if isfinite(self.c) and not self.whole else None
 
     @property
     def nanoseconds(self) -> int:
@@ -100,7 +116,8 @@ class GlmModel:
 
     def signal(self, ground: FitGround[Start]) -> Signal:
         intercept = ground.coding.design.intercept
-        return self.law.signal(self.c, ground.response, intercept=intercept)
+        signal = self.law.signal(self.c, ground.response, intercept=intercept)
+        return replace(signal, whole=self.whole, bent=self.whole)
 
     def notes(self, ground: FitGround[Start]) -> list[str]:  # noqa: ARG002
         return []
@@ -129,6 +146,8 @@ class GlmModel:
 
     def estimand(self, ground: FitGround[Start], radius_squared: float) -> str:
         """The target in words; with `weighting` of the reply it can be computed on any table."""
+        if self.whole:
+            return f"{self.law.name} regression with the {self.law.link} link: {LIKELIHOOD}"
         score = self.law.score(self.c, ground.response.scale, ground.response)
         residuals = self.law.residuals(ground.response)
         row = "m(eta)Ax" if score.varies else "Ax"
@@ -149,7 +168,10 @@ def plan_glm(facts: DatasetFacts, design: Design, query: Glm, rho: int) -> GlmPl
 
     Raises InvalidQuery without terms, or with a response whose bounds the family cannot have.
     """
-    return plan_fit(facts, design, asked_model(query), query.confidence_level, rho)
+    model = asked_model(query)
+    if model.whole and facts.schema.unit.max_rows > 1:
+        raise InvalidQuery(NO_PERSONS)
+    return plan_fit(facts, design, model, query.confidence_level, rho)
 
 
 def asked_model(query: Glm) -> GlmModel:
@@ -163,9 +185,14 @@ def asked_model(query: Glm) -> GlmModel:
         raise InvalidQuery("Residuals are not cut with this link; leave tuning out.")
     if (query.dispersion is not None) is not law.dispersed:
         raise InvalidQuery(DISPERSED_ONLY)
+    whole = query.target == "likelihood"
+    if whole and query.tuning is not None:
+        raise InvalidQuery("Maximum likelihood has no tuning constant; leave tuning out.")
+    if whole and law.likelihood(1.0, Start(0.0, 1.0, 1.0)) is None:
+        raise InvalidQuery(NO_RISK)
     planned = isinstance(query.tuning, str)
     tuning = query.tuning if isinstance(query.tuning, float | int) else None
-    return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned)
+    return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned, whole)
 
 
 def checked_response(design: Design, law: GlmFamily) -> Term:

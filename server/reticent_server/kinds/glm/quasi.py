@@ -137,11 +137,11 @@ class LogScore(QuasiScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
-        return Growing(_log_link)
+        return Growing(log_link)
 
 
-def _log_link(change: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """eᵈ − 1 and its derivative, of changes (rows,)."""
+def log_link(change: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """eᵈ − 1 and its derivative, of changes (rows,) of a predictor with the link log."""
     cut = np.clip(change, *_GROWTH)
     return np.expm1(cut), np.exp(cut)
 

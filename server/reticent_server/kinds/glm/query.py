@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The question of a generalised linear model."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -92,4 +92,20 @@ class Glm(Query):
             description="Also R² and the residual standard deviation, for a tenth of the budget; binomial with the logit link or gaussian, newton, without by or tuning, only."
         ),
     ] = False
+    target: Annotated[
+        Literal["robust", "likelihood"],
+        Field(
+            description="likelihood: what maximum likelihood estimates on all records; the few largest scores are cut, and intervals allow for it "
+            "(newton; one row a person; not with by or the binomial's log link). robust: residuals and leverage are bounded, which moves what is estimated."
+        ),
+    ] = "robust"
     kind: Literal["glm"] = field(default="glm", kw_only=True)
+
+    def other_target(self) -> "Glm | None":
+        """Maximum likelihood beside a robust fit, and the reverse; the constants of one are not the other's."""
+        if self.mechanism != "newton":
+            return None
+        target: Literal["robust", "likelihood"] = (
+            "likelihood" if self.target == "robust" else "robust"
+        )
+        return replace(self, target=target, tuning=None)

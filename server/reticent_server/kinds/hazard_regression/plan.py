@@ -12,7 +12,7 @@ earlier releases, with the norms of kinds.hazard_regression.maps, one vector for
     baseline   ‖·‖ ≤ √(1 + c²)                  VectorSum  Δ = 2√(1 + c²) m
     cross      ‖·‖ ≤ c√(b² + dR²)               VectorSum  Δ = 2c√(b² + dR²) m       (d ≤ 3)
     meat       ‖·‖ ≤ Rc                         GramSum    Δ = √2 R²c² m
-    profile    cells, levels                    (fitting.own_profile; where no profile covers the columns)
+    profile    cells, levels                    (fitting.own_profile; of columns whose spread no profile tells)
 
 The primitives enforce each norm by scaling down. All else is post-processing.
 
@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
@@ -44,10 +44,10 @@ from reticent_server.fitting.budget import WIDE, Sizes
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
 from reticent_server.fitting.rounds import whitening_rounds
@@ -70,6 +70,7 @@ from reticent_server.kinds.hazard_regression.newton import LastStep, first_step,
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.report import HazardFit, hazard_fit
 from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.kinds.shared.answers import ROBUST_HAZARDS
 from reticent_server.numerics.matrices import power
 
 _NANOSECONDS = (
@@ -116,35 +117,39 @@ class HazardPlan(Planned):
     own_profile: OwnProfile | None
     stop: float
     level: float
-    mechanism: str = "noisy Newton (piecewise-exponential hazards), discrete Gaussian sums"
-    reference: str = "Holford (1980); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.asked.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=ROBUST_HAZARDS,
+            columns=self.asked.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy Newton (piecewise-exponential hazards), discrete Gaussian sums",
+            reference="Holford (1980); Avella-Medina, Bradshaw & Loh (2023)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            gaussian_counts=self._gaussian_counts,
+        )
 
     @property
-    def rho(self) -> int:
-        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
         if self.own_profile:
             return None
         return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
 
     @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         return 5 + (self.own_profile is not None)
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
-        cells = self.facts.n * len(self.asked.cuts) * self.passes
-        return (self.draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
+    def _column_ms(self) -> int:
+        cells = self.facts.n * len(self.asked.cuts) * self._passes
+        return (self._draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
 
     @property
     def unit_rows(self) -> int:
@@ -174,22 +179,24 @@ class HazardPlan(Planned):
         whole, sampling = expected_variance(n, self.terms, rho, self.unit_rows, self.stop)
         ratio = float(np.sqrt(whole / sampling - 1))
         names = [term.name for term in self.asked.design.terms]
+        told = spread_verdict(self.own_profile).intervals
         return {
             "steps": 2,
             "shares": self.shares,
             "cuts": list(self.asked.cuts),
             "stop": self.stop,
             "terms": names,
-            "privacy_to_sampling": [ratio] * len(names),
-            "notes": [NO_PROFILE] if self.own_profile else [],
+            "privacy_to_sampling": [ratio if told else None] * len(names),
+            "notes": profile_notes(self.own_profile),
         }
 
     def run(self) -> Recipe:
         """Always a reply."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.asked, facts, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(self.asked, facts, masked=own.masked) or ground
         return (yield from self._fitted(ground))
 
     def _fitted(self, ground: Ground) -> Fitting:
@@ -204,7 +211,7 @@ class HazardPlan(Planned):
         point, events, sd = self._corrected(moved, released)
         last = yield self._scores("score 2", ground.coding, point, last=True)
         step: LastStep = last_step(last, events, sd, present=present)
-        noted = [NO_PROFILE] if self.own_profile else []
+        noted = profile_notes(self.own_profile)
         in_use = count if self.asked.design.masked else None
         return hazard_fit(self, ground.coding, point, step, noted, in_use)
 
@@ -283,12 +290,9 @@ def plan_hazard_regression(
     facts: DatasetFacts, asked: Hazards, level: float, rho: int
 ) -> HazardPlan:
     """Plans at `rho` (RHO_UNITS) from public facts alone."""
-    own = None
-    ground = ground_of(asked, facts)
-    if ground is None:
-        own = plan_own_profile(facts, asked.design, rho)
-        ground = ground_of(asked, guessed_facts(facts, asked.design), masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts, asked.design, rho, lambda known, masked: ground_of(asked, known, masked=masked)
+    )
     budget = plan_budget(rho - (own.rho if own else 0), masked=asked.design.masked)
     terms, m = len(asked.design.terms), facts.schema.unit.max_rows
     stop = planned_stop(facts.n, terms, budget.score, m)

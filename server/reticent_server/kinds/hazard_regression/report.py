@@ -12,6 +12,7 @@ import numpy as np
 
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding
+from reticent_server.fitting.own_profile import spread_verdict
 from reticent_server.fitting.report import (
     Reported,
     intervals,
@@ -83,7 +84,9 @@ def hazard_fit(
         sampling=sampling[slopes, slopes],
         directions=directions.shown,
         flags=trust.coefficients(
-            directions.flags, roots(privacy[slopes, slopes]), roots(sampling[slopes, slopes])
+            directions.flags & spread_verdict(plan.own_profile).intervals,
+            roots(privacy[slopes, slopes]),
+            roots(sampling[slopes, slopes]),
         ),
     )
     beta, se, ok = found.coefficients, found.standard_errors, found.estimable

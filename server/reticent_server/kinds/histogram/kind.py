@@ -9,15 +9,16 @@ from pydantic import Field
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
-from reticent_server.kinds.histogram.by_group import (
-    GroupHistogramPlan,
+from reticent_server.kinds.histogram.plan import (
     GroupHistograms,
+    HistogramResult,
     plan_group_histogram,
+    plan_histogram,
 )
-from reticent_server.kinds.histogram.plan import HistogramPlan, HistogramResult, plan_histogram
 from reticent_server.kinds.shared.columns import declared, mask
 from reticent_server.kinds.shared.one_row import PerRow, counted
 
@@ -38,9 +39,7 @@ class Histogram(Query):
     kind: Literal["histogram"] = field(default="histogram", kw_only=True)
 
 
-def _plan(
-    facts: DatasetFacts, query: Histogram, offer: PrivacyCost
-) -> HistogramPlan | GroupHistogramPlan:
+def _plan(facts: DatasetFacts, query: Histogram, offer: PrivacyCost) -> Planned:
     counted(facts, query.per, query.by)
     column = declared(facts, query.column)
     if query.by is not None:

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof)."""
+"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof).
+
+By group it has the cells of a table of group × bin, Δ = √2 as for one histogram: a record in use adds 1 to one cell, that of its
+group and its bin, so replacing one moves two cells at most (kinds.shared.by).
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
 from typing import Any, ClassVar
+
+import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
@@ -13,6 +19,8 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Interval, Share, Size
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.one_row import Which, counted
 from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, level_axis
 
@@ -30,6 +38,22 @@ class HistogramResult:
     n: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHistogram(HistogramResult):
+    """The histogram of one group; n: the records of the whole data set."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHistograms:
+    """One histogram a level of the column `by`, in the order of its declared levels, over the same bins or levels."""
+
+    by: str
+    groups: list[GroupHistogram]
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
 class HistogramPlan(TablePlan):
     """A planned histogram, of one axis."""
@@ -41,6 +65,20 @@ class HistogramPlan(TablePlan):
         counts = self.counts(*(yield self.step))
         (axis,) = self.axes
         return HistogramResult(**bars(axis, counts.values.tolist(), counts.sd), n=self.n)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupHistogramPlan(TablePlan):
+    """Planned histograms; the axes are the groups and the bins."""
+
+    taken: ClassVar = (0.03, 0.03)
+
+    def run(self) -> Recipe:
+        """One step."""
+        counts = self.counts(*(yield self.step))
+        groups, bins = self.axes
+        rows = np.reshape(counts.values, (groups.size, bins.size)).tolist()
+        return [bars(bins, row, counts.sd) | {"n": self.n} for row in rows]
 
 
 def bars(axis: Axis, values: list[float], sd: float) -> dict[str, Any]:
@@ -68,6 +106,22 @@ def plan_histogram(
     axes = (axis_of(column, bins),)
     part = cells_part(facts, axes, rho, per)
     return HistogramPlan(design, axes, part, counted(facts, per), per=per)
+
+
+def plan_group_histogram(
+    facts: DatasetFacts,
+    where: str | None,
+    by: str,
+    column: Column,
+    bins: tuple[float, ...] | None,
+    rho: int,
+) -> ByPlan:
+    """Counts by group and bin at `rho` (RHO_UNITS). Raises InvalidQuery."""
+    groups = groups_by(facts, by, column.name)
+    axes = (level_axis(declared(facts, by)), axis_of(column, bins))
+    design = group_mask(facts, where, by, column.name)
+    plan = GroupHistogramPlan(design, axes, cells_part(facts, axes, rho), facts.n)
+    return by_plan(facts, plan, groups, GroupHistogram, GroupHistograms)
 
 
 def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:

@@ -10,13 +10,13 @@ Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronche
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from reticent_server.domain.hypothesis import LinearHypothesis
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.fitting.coding import Coding
@@ -96,12 +96,12 @@ class HypothesisTestPlan(PlannedOn):
         return self.model.expected_ms(n)
 
     @property
-    def mechanism(self) -> str:
-        return f"{self.test} test from a {self.model.mechanism}"
-
-    @property
-    def reference(self) -> str:
-        return f"{_REFERENCES}; {self.model.reference}"
+    def outline(self) -> Outline:
+        return replace(
+            self.base.outline,
+            mechanism=f"{self.test} test from a {self.model.mechanism}",
+            reference=f"{_REFERENCES}; {self.model.reference}",
+        )
 
     @property
     def precision(self) -> ForecastPrecision:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from reticent_server.domain.columns import StableBin
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Released
 from reticent_server.fitting.results import Value
@@ -36,24 +36,18 @@ class IqrPlan(Planned):
     column: Column
     part: StableBin
     n: int
-    mechanism: str = "propose-test-release on geometric bins"
-    reference: str = "Dwork & Smith (2009), section 3.2; Dwork & Lei (2009)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column.name,)
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return stable_bin.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
-
-    @property
-    def column_ms(self) -> int:
-        return ceil(self.n * SORT_NANOSECONDS / 10**6)
+    def outline(self) -> Outline:
+        own_cost = stable_bin.cost(self.part)
+        return Outline(
+            columns=(self.column.name,),
+            rho=own_cost.rho,
+            mechanism="propose-test-release on geometric bins",
+            reference="Dwork & Smith (2009), section 3.2; Dwork & Lei (2009)",
+            column_ms=ceil(self.n * SORT_NANOSECONDS / 10**6),
+            own_cost=own_cost,
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

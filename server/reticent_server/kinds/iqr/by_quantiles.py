@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Part, QuantileTree
+from reticent_server.domain.steps import QuantileTree
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.quantiles.plan import QuantilesPlan, plan_quantiles
 from reticent_server.kinds.shared.quantile_cells import Weighing
@@ -25,29 +25,21 @@ class RangePlan(Planned):
     taken: ClassVar = (0.06, 0.2)
 
     quartiles: QuantilesPlan
-    mechanism: str = "recursive exponential mechanisms"
-    reference: str = "Kaplan, Schnapp & Stemmer (2022)"
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.quartiles.columns
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.quartiles.columns,
+            rho=self.quartiles.rho,
+            mechanism="recursive exponential mechanisms",
+            reference="Kaplan, Schnapp & Stemmer (2022)",
+            parts=self.quartiles.parts,
+            holds_for_persons=True,  # it says nothing of sampling
+        )
 
     @property
     def part(self) -> QuantileTree:
         return self.quartiles.part
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return self.quartiles.parts
-
-    @property
-    def rho(self) -> int:
-        return self.quartiles.rho
 
     @property
     def precision(self) -> ForecastPrecision:

@@ -14,13 +14,14 @@ Draws are public ones from a fixed seed: the p-value is a function of what was r
 Sources: Smirnov (1948); noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Outline
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
@@ -60,8 +61,8 @@ class KsTestPlan(BinsPlan):
     law: Law | None = None
 
     @property
-    def column_ms(self) -> int:
-        return self.counting_ms + DRAWS_MS
+    def outline(self) -> Outline:
+        return replace(super(KsTestPlan, self).outline, column_ms=self.counting_ms + DRAWS_MS)
 
     def result(self, bins: GroupBins) -> KsTestResult:
         F = np.cumsum(bins.T, axis=1)[:, :-1] / bins.numbers[:, None]

@@ -26,7 +26,7 @@ from reticent_server.domain.columns import AsymptoticLocationScale
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, ColumnStep, FloatArray
@@ -76,35 +76,28 @@ class AsymptoticLocationScalePlan(Planned):
     pilot_cost: PrivacyCost
     part: AsymptoticLocationScale
     assumptions: tuple[str, ...] = (*ASSUMPTIONS, _NO_MASS)
-    mechanism: str = "exact solution of Huber's Proposal 2 with noise by its influence, asymptotic"
-    reference: str = "Avella-Medina (2021), Theorem 1 and Example 1"
 
     @property
-    def steady(self) -> bool:
-        return False
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.pilot.columns
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return self.pilot_cost + mechanism.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
+    def outline(self) -> Outline:
+        own_cost = self.pilot_cost + mechanism.cost(self.part)
+        return Outline(
+            answers=self.pilot.answers,
+            columns=self.pilot.columns,
+            rho=own_cost.rho,
+            mechanism="exact solution of Huber's Proposal 2 with noise by its influence, asymptotic",
+            reference="Avella-Medina (2021), Theorem 1 and Example 1",
+            passes=self.pilot.passes + 1,
+            column_ms=self._column_ms,
+            steady=False,
+            own_cost=own_cost,
+        )
 
     @property
     def n(self) -> int:
         return self.pilot.facts.n
 
     @property
-    def passes(self) -> int:
-        return self.pilot.passes + 1
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Sorting, and the solver's public number of steps."""
         steps = mechanism.problem_of(self.part, self.n).steps
         return self.pilot.column_ms + 100 + ceil((150 * self.n + 20_000 * steps) / 10**6)

@@ -25,14 +25,14 @@ from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, Released, Step
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
-    guessed_facts,
+    lacking,
     plan_own_profile,
 )
 from reticent_server.fitting.results import OpenInterval, Share
@@ -45,6 +45,7 @@ from reticent_server.kinds.location_scale.settings import (
     plan_settings,
 )
 from reticent_server.kinds.location_scale.start import column_design, public_start
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.numerics.psi import Huber
 
 EntryT = TypeVar("EntryT")
@@ -104,33 +105,21 @@ class LocationScalePlan(Planned):
     start: Location
     own_profile: OwnProfile | None
     confidence_level: float
-    mechanism: str = "noisy Newton (Huber's Proposal 2), discrete Gaussian sums"
-    reference: str = "Huber (1964); Avella-Medina (2021), Example 1"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.settings.counts
-
-    @property
-    def rho(self) -> int:
-        return self.settings.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
-        return self.settings.steps + (self.own_profile is not None)
-
-    @property
-    def draws(self) -> int:
-        return self.own_profile.draws if self.own_profile else 0
-
-    @property
-    def column_ms(self) -> int:
-        """Planned time of the draws of an own profile's quantiles."""
-        return self.draws * SELECTION_NANOSECONDS // 10**6
+    def outline(self) -> Outline:
+        draws = self.own_profile.draws if self.own_profile else 0
+        return Outline(
+            answers=ROBUST_LOCATION,
+            columns=self.design.columns,
+            rho=self.settings.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy Newton (Huber's Proposal 2), discrete Gaussian sums",
+            reference="Huber (1964); Avella-Medina (2021), Example 1",
+            passes=self.settings.steps + (self.own_profile is not None),
+            column_ms=draws * SELECTION_NANOSECONDS // 10**6,  # of an own profile's quantiles
+            draws=draws,
+            gaussian_counts=None if self.own_profile else self.settings.counts,
+        )
 
     @property
     def notes(self) -> list[str]:
@@ -227,12 +216,12 @@ def plan_location_scale(
     facts: DatasetFacts, design: Design, column: Column, query: LocationScale, rho: int
 ) -> LocationScalePlan:
     """Plans an estimate at `rho` (RHO_UNITS) from public facts; design: mask and columns only."""
-    start, own = public_start(design, column, facts), None
-    if start is None:
-        alone = column_design(design, column)
-        own = plan_own_profile(facts, alone, rho)
-        start = public_start(design, column, guessed_facts(facts, alone), masked=False)
-    assert start is not None  # noqa: S101 - guessed facts cover the column
+    own = None
+    if lacking(facts, design):
+        own = plan_own_profile(facts, column_design(design, column), rho, (column,))
+    known = own.guessed if own else facts
+    start = public_start(design, column, known, masked=own is None)
+    assert start is not None  # noqa: S101 - guessed or resolved facts cover the column
     settings = plan_settings(
         facts.n,
         facts.schema.unit.max_rows,

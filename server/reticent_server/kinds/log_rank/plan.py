@@ -19,8 +19,8 @@ from scipy.special import chdtrc
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import CountSum, RunningCounts, SumStep, VectorSum
+from reticent_server.domain.plan import Outline, Planned, Recipe
+from reticent_server.domain.steps import RunningCounts, SumStep, VectorSum
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.log_rank.scores import LogRankMap, pilot_of, scores_of
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
@@ -61,21 +61,17 @@ class LogRankPlan(Planned):
     score_rho: int
     unit_rows: int
     n: int
-    passes: int = 2
-    mechanism: str = "discrete Gaussian running counts, then a discrete Gaussian sum of scores"
-    reference: str = "Mantel (1966); Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.asked.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.pilot.rho + self.score_rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.asked.design.columns,
+            rho=self.pilot.rho + self.score_rho,
+            mechanism="discrete Gaussian running counts, then a discrete Gaussian sum of scores",
+            reference="Mantel (1966); Canonne, Kamath & Steinke (2020)",
+            passes=2,
+            gaussian_counts=(),
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

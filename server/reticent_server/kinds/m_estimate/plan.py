@@ -16,15 +16,16 @@ from math import ceil, hypot, isfinite, pi, sqrt
 from typing import Any, ClassVar
 
 from reticent_server.domain.columns import Lattice, MEstimate
-from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost
+from reticent_server.domain.cost import EPSILON_UNITS
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
+from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
 from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
@@ -51,27 +52,23 @@ class MEstimatePlan(Planned):
     tuning: float
     n: int
     expected_sd: float | None
-    mechanism: str = "exponential mechanism on the estimating equation, over a public grid"
-    reference: str = "Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K"
 
     @property
-    def steady(self) -> bool:
-        return False
+    def outline(self) -> Outline:
+        own_cost = m_estimate.cost(self.part)
+        return Outline(
+            answers=ROBUST_LOCATION,
+            columns=(self.column.name,),
+            rho=own_cost.rho,
+            mechanism="exponential mechanism on the estimating equation, over a public grid",
+            reference="Chaudhuri & Hsu (2012), section 5.2, with 4K for 2K",
+            column_ms=self._column_ms,
+            steady=False,
+            own_cost=own_cost,
+        )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column.name,)
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return m_estimate.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         nanoseconds = 6 * self.n * SORT_NANOSECONDS + self.part.cells * _CELL_NANOSECONDS
         return ceil(nanoseconds / 10**6)
 

@@ -12,21 +12,21 @@ is at least half of that range, for the differences that are made of it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import CountSum, GramSum, SumStep
+from reticent_server.domain.steps import GramSum, SumStep
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
 from reticent_server.fitting.trust import clear
-from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.groups import (
     ComparedValue,
     GroupMoments,
@@ -51,28 +51,21 @@ class GroupMeanPlan(Planned):
     part: GramSum
     tilt: float
     n: int
-    mechanism: str = "discrete Gaussian sums"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.map_fn.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.map_fn.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian sums",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            column_ms=moments_ms(self.n, self.groups.size),
+            gaussian_counts=(),
+        )
 
     @property
     def groups(self) -> Groups:
         return self.map_fn.groups
-
-    @property
-    def column_ms(self) -> int:
-        return moments_ms(self.n, self.groups.size)
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -92,7 +85,7 @@ class GroupMeanPlan(Planned):
         """One step; values are within the declared bounds."""
         (released,) = yield SumStep("means", (self.part,), self.map_fn)
         group_moments = moments(released, self.groups.size, self.map_fn.a)
-        return group_estimates(self.groups, self._estimates(group_moments), self.n)
+        return [asdict(each) for each in self._estimates(group_moments)]
 
     def _estimates(self, group_moments: GroupMoments) -> list[Estimate]:
         bounds, N = self.map_fn.range, group_moments.at_least_one
@@ -121,14 +114,15 @@ class GroupMeanPlan(Planned):
 
 def plan_group_mean(
     facts: DatasetFacts, where: str | None, by: str, column: Column, rho: int
-) -> GroupMeanPlan:
+) -> ByPlan:
     """Means at `rho` (RHO_UNITS). Raises InvalidQuery."""
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
     bounds = _bounds(facts, column)
     a = weight(bounds.tilt)
     map_fn = GroupMomentsMap(design, groups, ComparedValue(column.name), bounds, a)
-    return GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
+    plan = GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
+    return by_plan(facts, plan, groups)
 
 
 def _bounds(facts: DatasetFacts, column: Column) -> ClipRange:

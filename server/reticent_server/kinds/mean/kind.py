@@ -6,13 +6,14 @@ from typing import Literal
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.domain.schema import Schema
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Where
-from reticent_server.kinds.mean.by_group import GroupMeanPlan, plan_group_mean
-from reticent_server.kinds.mean.plan import MeanPlan, plan_mean
+from reticent_server.kinds.mean.by_group import plan_group_mean
+from reticent_server.kinds.mean.plan import plan_mean
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import bounded_column, mask
 from reticent_server.kinds.shared.typical import dummies, numbers
@@ -28,7 +29,7 @@ class Mean(Query):
     kind: Literal["mean"] = field(default="mean", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> MeanPlan | GroupMeanPlan:
+def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> Planned:
     column = bounded_column(facts, query.column)
     if query.by is not None:
         return plan_group_mean(facts, query.where, query.by, column, offer.rho)

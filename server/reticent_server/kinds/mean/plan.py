@@ -23,12 +23,11 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     Block,
-    CountSum,
     FloatArray,
     Part,
     PowerSum,
@@ -74,28 +73,18 @@ class MeanPlan(Planned):
     n: int
     spread: PersonSpread | None = None
     expected_sd: float | None = None
-    mechanism: str = "discrete Gaussian sums"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho + (self.spread.rho if self.spread else 0)
-
-    @property
-    def passes(self) -> int:
-        return 1 if self.spread is None else 2
-
-    @property
-    def of_persons(self) -> bool:
-        return self.spread is not None
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.design.columns,
+            rho=self.part.rho + (self.spread.rho if self.spread else 0),
+            mechanism="discrete Gaussian sums",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            passes=1 if self.spread is None else 2,
+            of_persons=self.spread is not None,
+            gaussian_counts=(),
+        )
 
     @property
     def centre(self) -> float:

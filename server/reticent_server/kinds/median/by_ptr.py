@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from reticent_server.domain.columns import StableBin, UniformBins
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.shared.columns import released_quartiles
@@ -43,29 +43,24 @@ class PtrMedianPlan(Planned):
     scale: StableBin | None
     median: StableBin
     n: int
-    mechanism: str = "propose-test-release on bins of a released scale"
-    reference: str = "Dwork & Smith (2009), section 3.2; Dwork & Lei (2009)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column.name,)
+    def outline(self) -> Outline:
+        passes = 2 if self.scale else 1
+        return Outline(
+            columns=(self.column.name,),
+            rho=self._own_cost.rho,
+            mechanism="propose-test-release on bins of a released scale",
+            reference="Dwork & Smith (2009), section 3.2; Dwork & Lei (2009)",
+            passes=passes,
+            column_ms=passes * ceil(self.n * SORT_NANOSECONDS / 10**6),
+            own_cost=self._own_cost,
+        )
 
     @property
-    def passes(self) -> int:
-        return 2 if self.scale else 1
-
-    @property
-    def own_cost(self) -> PrivacyCost:
+    def _own_cost(self) -> PrivacyCost:
         first = stable_bin.cost(self.scale) if self.scale else PrivacyCost(0, 0, 0)
         return first + stable_bin.cost(self.median)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
-
-    @property
-    def column_ms(self) -> int:
-        return self.passes * ceil(self.n * SORT_NANOSECONDS / 10**6)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

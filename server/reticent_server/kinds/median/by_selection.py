@@ -4,6 +4,10 @@
 The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of sensitivity m (rows per
 unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. With `per` the
 sensitivity is 1: a single selection moves by no more than one person's weight.
+
+By group there is one selection a group, all in one pass and charge (mechanisms.disjoint_groups). A selection's levels move by d
+when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε; a record that moves changes the selections of two groups, each by
+⌈d/2⌉ levels, as its rank is about half of the records': 4L(⌈d/2⌉) ≤ ε together. So all groups are ε-DP, without δ, at the scale of one.
 """
 
 from collections.abc import Mapping
@@ -13,14 +17,17 @@ from typing import Any, ClassVar
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Part, QuantileTree, SumStep
+from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.fitting.results import Value
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
+    GroupSelections,
+    Selecting,
     Weighing,
     codes_map,
     quantile_part,
@@ -29,8 +36,24 @@ from reticent_server.kinds.shared.quantile_cells import (
 from reticent_server.mechanisms import quantile_tree
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupValue(Value):
+    """The value of one group; n: the records of the whole data set."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupValues:
+    """One value a level of the column `by`, in the order of its declared levels."""
+
+    by: str
+    groups: list[GroupValue]
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
-class ExponentialMedianPlan(Planned):
+class ExponentialMedianPlan(Selecting):
     """A planned median by one selection. epsilon: in EPSILON_UNITS."""
 
     taken: ClassVar = (0.06, 0.23)
@@ -40,30 +63,18 @@ class ExponentialMedianPlan(Planned):
     epsilon: int
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
-    mechanism: str = "exponential mechanism on a public grid"
-    reference: str = "McSherry & Talwar (2007)"
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.map_fn.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        """(ε, 0), and ε²/8-zCDP."""
-        return PrivacyCost(self.epsilon, 0, self.part.rho)
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.map_fn.design.columns,
+            rho=self.part.rho,
+            mechanism="exponential mechanism on a public grid",
+            reference="McSherry & Talwar (2007)",
+            parts=(self.part,),
+            holds_for_persons=True,  # it says nothing of sampling
+            own_cost=PrivacyCost(self.epsilon, 0, self.part.rho),  # (ε, 0), and ε²/8-zCDP.
+        )
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -74,16 +85,44 @@ class ExponentialMedianPlan(Planned):
     def forecast(self) -> Mapping[str, Any]:
         return {"rank_error": quantile_tree.scale(self.part) / self.n}
 
+    @property
+    def step(self) -> SumStep:
+        """The one step, which releases the value."""
+        return SumStep("median", (self.part,), codes_map(self.map_fn, self.part, self.per))
+
     def run(self) -> Recipe:
-        map_fn = codes_map(self.map_fn, self.part, self.per)
-        (released,) = yield SumStep("median", (self.part,), map_fn)
-        return Value(value=float(released.values[0]), n=self.n)
+        (released,) = yield self.step
+        return Value(**self.members(released))
+
+    def members(self, released: Released) -> dict[str, Any]:
+        """The value."""
+        return {"value": float(released.values[0]), "n": self.n}
 
 
 def plan_exponential_median(
     facts: DatasetFacts, design: Design, column: Column, epsilon: int, per: Weighing | None = None
 ) -> ExponentialMedianPlan:
     """A median at `epsilon` (EPSILON_UNITS), ε-DP. per: what counts of a person's rows."""
-    rho = epsilon**2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
-    n, part = counted(facts, per), quantile_part(facts, column, (0.5,), rho, per)
+    n, part = counted(facts, per), _part(facts, column, epsilon, per)
     return ExponentialMedianPlan(CodeMap(design, column), part, epsilon, n, per=per)
+
+
+def plan_group_medians(
+    facts: DatasetFacts, where: str | None, by: str, column: Column, epsilon: int
+) -> ByPlan:
+    """Medians of every group at `epsilon` (EPSILON_UNITS), ε-DP. Raises InvalidQuery and InvalidPrivacy."""
+    groups = groups_by(facts, by, column.name)
+    design = group_mask(facts, where, by, column.name)
+    part, spent = _part(facts, column, epsilon), epsilon
+    while (moved := quantile_tree.moving_epsilon(part)) > epsilon:
+        spent -= moved - epsilon
+        part = _part(facts, column, spent)
+    one = ExponentialMedianPlan(CodeMap(design, column), part, epsilon, facts.n)
+    return by_plan(facts, GroupSelections(one, groups), groups, GroupValue, GroupValues)
+
+
+def _part(
+    facts: DatasetFacts, column: Column, epsilon: int, per: Weighing | None = None
+) -> QuantileTree:
+    rho = max(epsilon, 0) ** 2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
+    return quantile_part(facts, column, (0.5,), rho, per)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from reticent_server.domain.columns import SmoothMedian
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.fitting.results import Value
@@ -32,24 +32,18 @@ class SmoothMedianPlan(Planned):
     column: Column
     part: SmoothMedian
     n: int
-    mechanism: str = "discrete Laplace noise scaled by smooth sensitivity"
-    reference: str = "Nissim, Raskhodnikova & Smith (2007); Chaudhuri & Hsu (2012), eq. 3"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column.name,)
-
-    @property
-    def own_cost(self) -> PrivacyCost:
-        return smooth_median.cost(self.part)
-
-    @property
-    def rho(self) -> int:
-        return self.own_cost.rho
-
-    @property
-    def column_ms(self) -> int:
-        return 3 * ceil(self.n * SORT_NANOSECONDS / 10**6)
+    def outline(self) -> Outline:
+        own_cost = smooth_median.cost(self.part)
+        return Outline(
+            columns=(self.column.name,),
+            rho=own_cost.rho,
+            mechanism="discrete Laplace noise scaled by smooth sensitivity",
+            reference="Nissim, Raskhodnikova & Smith (2007); Chaudhuri & Hsu (2012), eq. 3",
+            column_ms=3 * ceil(self.n * SORT_NANOSECONDS / 10**6),
+            own_cost=own_cost,
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:

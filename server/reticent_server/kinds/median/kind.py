@@ -14,11 +14,13 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Value
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Text
-from reticent_server.kinds.median.by_group import GroupValues, plan_group_medians
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
-from reticent_server.kinds.median.by_selection import plan_exponential_median
+from reticent_server.kinds.median.by_selection import (
+    GroupValues,
+    plan_exponential_median,
+    plan_group_medians,
+)
 from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_median
-from reticent_server.kinds.shared.by import group_mask, groups_by
 from reticent_server.kinds.shared.columns import (
     all_records,
     mask,
@@ -47,9 +49,7 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
         column = numeric_column(facts, query.column)
         counted(facts, query.per, query.by)
         if query.by is not None:
-            groups = groups_by(facts, query.by, column.name)
-            design = group_mask(facts, query.where, query.by, column.name)
-            return plan_group_medians(facts, design, groups, column, offer.epsilon)
+            return plan_group_medians(facts, query.where, query.by, column, offer.epsilon)
         design = mask(facts, query.where, query.column)
         return plan_exponential_median(facts, design, column, offer.epsilon, query.per)
     all_records(query.where, "exponential")

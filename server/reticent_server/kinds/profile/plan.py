@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile of a data set: private quantiles of every numeric column, noisy counts of the others.
 
-One pass. Every column gets a share of ρ by its kind; shares compose by zCDP (Σ of the parts' ρ). A
-categorical column's missing cells are one more bin of its counts, at no cost; a numeric column that
-may be missing has a count of its own. Proofs: mechanisms.quantile_tree and mechanisms.noisy_sum.
+One pass. Every column gets a share of ρ by what resolves it, and persons count once each, whatever their rows
+(fitting.column_measures); shares compose by zCDP (Σ of the parts' ρ). A categorical column's missing cells are one more bin of its
+counts, at no cost; a numeric column that may be missing has a count of its own. Proofs: fitting.column_measures,
+mechanisms.quantile_tree and mechanisms.noisy_sum.
 """
 
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from reticent_server.domain.facts import (
     DatasetFacts,
     Profile,
 )
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import (
     Block,
     CountSum,
@@ -25,26 +26,34 @@ from reticent_server.domain.steps import (
     QuantileTree,
     Released,
     SumStep,
+    VectorSum,
 )
-from reticent_server.fitting.column_measures import SURE, Measure, column_profile, measures
+from reticent_server.fitting.column_measures import (
+    SURE,
+    Measure,
+    allocated,
+    column_profile,
+    measures,
+)
 from reticent_server.mechanisms.noisy_sum import noise_sd
 from reticent_server.mechanisms.quantile_tree import scale
 
 
 @dataclass(frozen=True, slots=True)
 class _ProfileMap:
-    """A record's cells, level codes and missing marks: no column meets another."""
+    """A record's cells, level codes and missing marks, or a person's: no column meets another."""
 
     measures: tuple[Measure, ...]
+    unit_rows: int
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        return tuple(measure.codes(block, None) for measure in self.measures)
+        return tuple(m.contributions(block, None, self.unit_rows) for m in self.measures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedColumn:
     """Quantiles at `probabilities`, or noisy counts by value from `first` on with the noise `count_sd`;
-    missing: the noisy number of missing cells."""
+    missing: the noisy number of missing cells. Of persons with several rows: numbers of persons, each in equal parts for its rows."""
 
     quantiles: list[float] | None = None
     probabilities: list[float] | None = None
@@ -71,25 +80,29 @@ class ProfilePlan(Planned):
     parts: tuple[Part, ...] = field()
     columns: tuple[str, ...] = field()
     n: int = field()
-    total: float | None = field()  # of the records in counts, where persons have one row each
-    mechanism: str = "recursive exponential mechanisms and discrete Gaussian counts"
-    reference: str = "Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)"
+    records: int = field()
+    """What counts are of: persons where they have several rows, else records."""
+    unit_rows: int = field()
+    complete: bool = field()
+    """Whether counts add up to `records`: not where a person may be without a row."""
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def rho(self) -> int:
-        return sum(part.rho for part in self.parts)
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.columns,
+            rho=sum(part.rho for part in self.parts),
+            mechanism="recursive exponential mechanisms and discrete Gaussian counts",
+            reference="Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)",
+            parts=self.parts,
+            holds_for_persons=True,  # it says nothing of sampling
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of each column what its numbers will be off by: counts in records, quantiles in shares of the records. unresolved: columns
-        of which the noise leaves less than a quarter of the records apart, or more than a level's equal share of them."""
+        """Of each column what its numbers will be off by: counts in records (or persons), quantiles in shares of them. unresolved: columns
+        whose quartiles, or shares of levels, the noise does not tell: each fit profiles them for itself (fitting.own_profile)."""
         columns = {
-            measure.column.name: precision_of(measure, part, self.n)
+            measure.column.name: precision_of(measure, part, self.records)
             for measure, part in zip(self.measures, self.parts, strict=True)
             if measure.what != "missing"
         }
@@ -98,13 +111,19 @@ class ProfilePlan(Planned):
 
     def run(self) -> Recipe:
         """One step; the result lists every column's quantiles or counts."""
-        released = yield SumStep("profile", self.parts, _ProfileMap(self.measures))
+        released = yield SumStep("profile", self.parts, _ProfileMap(self.measures, self.unit_rows))
         by_column: dict[str, list[tuple[Measure, Part, Released]]] = {}
         for measure, part, value in zip(self.measures, self.parts, released, strict=True):
             by_column.setdefault(measure.column.name, []).append((measure, part, value))
         columns = {
             name: _shown(
-                column_profile(pairs[0][0].column, pairs, PROFILE_PROBABILITIES, self.total)
+                column_profile(
+                    pairs[0][0].column,
+                    pairs,
+                    PROFILE_PROBABILITIES,
+                    self.records,
+                    complete=self.complete,
+                )
             )
             for name, pairs in by_column.items()
         }
@@ -112,35 +131,33 @@ class ProfilePlan(Planned):
 
 
 def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
-    """Splits `rho` (RHO_UNITS) over the columns by kind. facts: public facts of the version."""
-    planned = [m for column in facts.schema.columns for m in measures(column)]
-    unit = rho // sum(m.weight for m in planned)
-    m_rows = facts.schema.unit.max_rows
+    """Splits `rho` (RHO_UNITS) over the columns by what resolves them. facts: public facts of the version."""
+    planned = tuple(m for column in facts.schema.columns for m in measures(column))
+    m_rows, records = facts.schema.unit.max_rows, facts.least_records
+    rhos = allocated(planned, rho, m_rows, records)
     return ProfilePlan(
-        measures=tuple(planned),
+        measures=planned,
         parts=tuple(
-            m.part(unit * m.weight, m_rows, facts.least_records, PROFILE_PROBABILITIES)
-            for m in planned
+            m.part(each, m_rows, records, PROFILE_PROBABILITIES)
+            for m, each in zip(planned, rhos, strict=True)
         ),
         columns=tuple(column.name for column in facts.schema.columns),
         n=facts.n,
-        total=None if facts.schema.unit.many_rows else float(facts.n),
+        records=records,
+        unit_rows=m_rows,
+        complete=not facts.schema.unit.many_rows,
     )
 
 
-_COARSE = 0.1
-"""Of the records: a quantile that may be off by more says little of where a quarter of them lies."""
-
-
 def precision_of(measure: Measure, part: Part, n: int) -> dict[str, Any]:
-    """What the released numbers of a column are off by. count_sd: in records; rank_error: in shares of the records, exceeded with probability e⁻²."""
+    """What the released numbers of a column are off by. count_sd: in records, or persons; rank_error: in shares of them, exceeded with probability e⁻²."""
     if isinstance(part, QuantileTree):
         error = min(1.0, SURE * scale(part) / n)
-        resolved = error <= _COARSE and len(part.probabilities) > 1
-        return {"rank_error": error, "quantiles": len(part.probabilities), "resolved": resolved}
-    assert isinstance(part, CountSum)  # noqa: S101 - every other measure is a count
+        k = len(part.probabilities)
+        return {"rank_error": error, "quantiles": k, "resolved": k > 1}
+    assert isinstance(part, CountSum | VectorSum)  # noqa: S101 - every other measure is counted
     sd = noise_sd(part)
-    return {"count_sd": sd, "resolved": sd <= n / measure.bins}
+    return {"count_sd": sd, "resolved": sd <= measure.most_noise(n)}
 
 
 def _shown(known: ColumnProfile) -> ReleasedColumn:

@@ -9,21 +9,17 @@ from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Formula, Level, Where
-from reticent_server.kinds.quantile_regression.by_group import (
-    GroupQuantileFits,
-    GroupQuantileFitsPlan,
-    plan_group_quantiles,
-)
 from reticent_server.kinds.quantile_regression.plan import (
+    GroupQuantileFits,
     QuantileFits,
-    QuantileRegressionPlan,
+    plan_group_quantiles,
     plan_quantile_regression,
 )
-from reticent_server.kinds.shared.by import formula_by
 
 Tau = Annotated[float, Strict(), Ge(0.05), Le(0.95), AllowInfNan(False)]
 """A level; beyond .05 and .95 there is too little density for a slope that is measured with noise."""
@@ -45,13 +41,11 @@ class QuantileRegression(Query):
     kind: Literal["quantile_regression"] = field(default="quantile_regression", kw_only=True)
 
 
-def _plan(
-    facts: DatasetFacts, query: QuantileRegression, offer: PrivacyCost
-) -> QuantileRegressionPlan | GroupQuantileFitsPlan:
+def _plan(facts: DatasetFacts, query: QuantileRegression, offer: PrivacyCost) -> Planned:
     taus = query.tau if isinstance(query.tau, tuple) else (query.tau,)
     if query.by is not None:
-        design, strata = formula_by(facts, query.formula, query.where, query.by)
-        return plan_group_quantiles(facts, design, strata, taus, query.confidence_level, offer.rho)
+        asked = (query.formula, query.where, query.by, taus, query.confidence_level)
+        return plan_group_quantiles(facts, *asked, offer.rho)
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
 

@@ -32,6 +32,7 @@ from reticent_server.fitting.heavy_terms import lost_shares
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
+from reticent_server.kinds.shared.answers import ROBUST_QUANTILES
 from reticent_server.kinds.shared.linear.response import (
     PublicResponse,
     public_response,
@@ -58,6 +59,10 @@ class QuantileModel:
     radius: float = RADII[0]
     mechanism: str = "noisy Newton (smoothed check loss), discrete Gaussian sums"
     reference: str = "Fernandes, Guerre & Horta (2021); Avella-Medina, Bradshaw & Loh (2023)"
+
+    @property
+    def answers(self) -> str:
+        return ROBUST_QUANTILES
 
     @property
     def tuning(self) -> float | None:

@@ -2,12 +2,12 @@
 """Quantile regressions at one or several τ: one planned fit each, on equal parts of the charge.
 
 Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤ .399/b
-(kinds.quantile_regression.score); the fits compose, so ρ is their sum.
+(kinds.quantile_regression.score); the fits compose, so ρ is their sum. By group: fitting.group_fits, for each τ.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
+from reticent_server.fitting.group_fits import Fitted, GroupFitsPlan, plan_group_fits
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.quantile_regression.model import QuantileModel
+from reticent_server.kinds.shared.by import ByPlan, by_plan, formula_by
 from reticent_server.kinds.shared.linear.response import PublicResponse
 
 CROSSING = (
@@ -47,6 +49,23 @@ class QuantileFits:
     n: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuantileFit(QuantileFits):
+    """The fits of one group; n: the records of the whole data set."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuantileFits:
+    """Fits by τ for each level of the column `by`, in the order of its declared levels. The errors of two groups are
+    independent."""
+
+    by: str
+    groups: list[GroupQuantileFit]
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
 class QuantileRegressionPlan(PlannedInTurn):
     """Planned fits of one design."""
@@ -70,13 +89,20 @@ class QuantileRegressionPlan(PlannedInTurn):
     @property
     def precision(self) -> ForecastPrecision:
         """Of the coefficients at the τ that is expected to be noisiest."""
-        return max(self.fits, key=lambda fit: fit.forecast_fit.worst).precision
+        return self._noisiest.precision
+
+    @property
+    def _noisiest(self) -> FitPlan[PublicResponse]:
+        """Of many columns the outermost τ stand for all: responses are rarest there, and a forecast takes long."""
+        ends = (self.fits[0], self.fits[-1])
+        return max(
+            ends if self.first.is_wide else self.fits, key=lambda fit: fit.forecast_fit.worst
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """As of a regression, of the τ that is expected to be noisiest."""
-        worst = max(self.fits, key=lambda fit: fit.forecast_fit.worst)
-        return {**worst.forecast, "taus": list(self.taus)}
+        return {**self._noisiest.forecast, "taus": list(self.taus)}
 
     def run(self) -> Recipe:
         """Fit after fit; always a reply."""
@@ -85,13 +111,51 @@ class QuantileRegressionPlan(PlannedInTurn):
             ground, fit = yield from plan.fitted()
             fits.append(QuantileFit(**plan.result(ground, fit)))
             lines.append(fit.theta)
-        crossing = crosses(np.array(lines), intercept=self.first.design.intercept)
-        return QuantileFits(
-            fits=tuple(fits),
-            crossing=crossing,
-            warnings=[CROSSING] if crossing else [],
-            n=self.first.facts.n,
-        )
+        return QuantileFits(**_members(fits, lines, self.first))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuantileFitsPlan(PlannedInTurn):
+    """Planned fits of all groups, one plan for each τ."""
+
+    by_tau: tuple[GroupFitsPlan[PublicResponse], ...]
+    taus: tuple[float, ...]
+    taken: ClassVar = (0.16, 0.2)
+
+    @property
+    def each(self) -> Sequence[Planned]:
+        """One for each τ."""
+        return self.by_tau
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """As of a regression by groups, of the first τ."""
+        return {**self.by_tau[0].forecast, "taus": list(self.taus)}
+
+    def run(self) -> Recipe:
+        """The members of each group's result, τ after τ; always a reply."""
+        fitted: list[list[Fitted[PublicResponse]]] = []
+        for plan in self.by_tau:
+            of_tau = yield from plan.fitted()
+            fitted.append(of_tau)
+        return [self._group(g, found) for g, found in enumerate(zip(*fitted, strict=True))]
+
+    def _group(self, g: int, found: Sequence[Fitted[PublicResponse]]) -> dict[str, Any]:
+        fits = [
+            QuantileFit(**plan.result(g, *each))
+            for plan, each in zip(self.by_tau, found, strict=True)
+        ]
+        return _members(fits, [fit.theta for _, fit in found], self.by_tau[0].first)
+
+
+def _members(
+    fits: list[QuantileFit], lines: list[FloatArray], first: FitPlan[PublicResponse]
+) -> dict[str, Any]:
+    """Of QuantileFits; lines: the coefficients (q,) of each, in standardised units."""
+    crossing = crosses(np.array(lines), intercept=first.design.intercept)
+    warnings = [CROSSING] if crossing else []
+    n = first.facts.n
+    return {"fits": tuple(fits), "crossing": crossing, "warnings": warnings, "n": n}
 
 
 def crosses(theta: FloatArray, *, intercept: bool) -> bool:
@@ -117,3 +181,22 @@ def plan_quantile_regression(
     ordered, each = ordered_taus(taus), rho // len(taus)
     fits = tuple(plan_fit(facts, design, QuantileModel(tau), level, each) for tau in ordered)
     return QuantileRegressionPlan(fits, ordered)
+
+
+def plan_group_quantiles(
+    facts: DatasetFacts,
+    formula: str,
+    where: str | None,
+    by: str,
+    taus: tuple[float, ...],
+    level: float,
+    rho: int,
+) -> ByPlan:
+    """Plans of all groups at `rho` (RHO_UNITS) together. Raises InvalidQuery."""
+    design, strata = formula_by(facts, formula, where, by)
+    ordered, each = ordered_taus(taus), rho // len(taus)
+    plans = (
+        plan_group_fits(facts, design, strata, QuantileModel(tau), level, each) for tau in ordered
+    )
+    plan = GroupQuantileFitsPlan(tuple(plans), ordered)
+    return by_plan(facts, plan, strata, GroupQuantileFit, GroupQuantileFits)

@@ -168,6 +168,9 @@ class QuantileFamily:
             return QuantileScore(self.tau, max(_MIDDLE, self.bandwidth), scale, fine=True)
         return QuantileScore(self.tau, self.bandwidth, scale, fine=True)
 
+    def whole(self, scale: float) -> None:
+        """None: a quantile's score is bounded."""
+
     def drift(self, remaining: int) -> float:
         """From the wide kernel to the middle one, and to the last."""
         return _DRIFTS.get(remaining, 0.0)

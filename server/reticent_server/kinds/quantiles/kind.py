@@ -8,21 +8,17 @@ from annotated_types import MaxLen, MinLen
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
-from reticent_server.kinds.quantiles.by_group import (
-    GroupQuantilesPlan,
-    QuantilesByGroup,
-    plan_group_quantiles,
-)
 from reticent_server.kinds.quantiles.plan import (
     MAX_PROBABILITIES,
-    QuantilesPlan,
+    QuantilesByGroup,
     QuantilesResult,
+    plan_group_quantiles,
     plan_quantiles,
 )
-from reticent_server.kinds.shared.by import group_mask, groups_by
 from reticent_server.kinds.shared.columns import mask, numeric_column
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import PerPerson
@@ -44,15 +40,12 @@ class Quantiles(Query):
     kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
 
 
-def _plan(
-    facts: DatasetFacts, query: Quantiles, offer: PrivacyCost
-) -> QuantilesPlan | GroupQuantilesPlan:
+def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Planned:
     column = numeric_column(facts, query.column)
     counted(facts, query.per, query.by)
     if query.by is not None:
-        groups = groups_by(facts, query.by, column.name)
-        design = group_mask(facts, query.where, query.by, column.name)
-        return plan_group_quantiles(facts, design, groups, column, query.probabilities, offer.rho)
+        asked = (query.where, query.by, column, query.probabilities)
+        return plan_group_quantiles(facts, *asked, offer.rho)
     design = mask(facts, query.where, query.column)
     return plan_quantiles(facts, design, column, query.probabilities, offer.rho, query.per)
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planned quantiles of a column over the records in use (kinds.shared.quantile_cells).
 
-Privacy: mechanisms.quantile_tree. Source: Kaplan, Schnapp & Stemmer (2022).
+Privacy: mechanisms.quantile_tree. By group: mechanisms.disjoint_groups with one tree a group. A record that moves leaves
+one tree and enters another, and changes one sub-problem a level in each: for quartiles, whose ranks move by half, that
+costs no more than a record that is replaced inside a group; for one probability p it costs up to 2 max(p, 1 − p)² of
+it, and the trees have that much less. Source: Kaplan, Schnapp & Stemmer (2022).
 """
 
 from collections.abc import Mapping
@@ -10,17 +13,21 @@ from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Part, QuantileTree, SumStep
+from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Share
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
+    GroupSelections,
+    Selecting,
     Weighing,
     codes_map,
+    part_by_group,
     quantile_part,
     rank_precision,
 )
@@ -38,8 +45,24 @@ class QuantilesResult:
     n: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupQuantiles(QuantilesResult):
+    """The quantiles of one group; n: the records of the whole data set."""
+
+    level: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantilesByGroup:
+    """Quantiles for each level of the column `by`, in the order of its declared levels."""
+
+    by: str
+    groups: list[GroupQuantiles]
+    n: int
+
+
 @dataclass(frozen=True, slots=True)
-class QuantilesPlan(Planned):
+class QuantilesPlan(Selecting):
     """Planned quantiles. probabilities: as asked, in any order."""
 
     taken: ClassVar = (0.06, 0.2)
@@ -49,25 +72,17 @@ class QuantilesPlan(Planned):
     probabilities: tuple[float, ...]
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
-    mechanism: str = "recursive exponential mechanisms"
-    reference: str = "Kaplan, Schnapp & Stemmer (2022)"
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.map_fn.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.map_fn.design.columns,
+            rho=self.part.rho,
+            mechanism="recursive exponential mechanisms",
+            reference="Kaplan, Schnapp & Stemmer (2022)",
+            parts=(self.part,),
+            holds_for_persons=True,  # it says nothing of sampling
+        )
 
     @property
     def step(self) -> SumStep:
@@ -87,12 +102,13 @@ class QuantilesPlan(Planned):
     def run(self) -> Recipe:
         """One step; equal probabilities have equal values, and larger ones no smaller."""
         (released,) = yield self.step
+        return QuantilesResult(**self.members(released))
+
+    def members(self, released: Released) -> dict[str, Any]:
+        """The values in the order of the probabilities."""
         by_probability = dict(zip(self.part.probabilities, released.values.tolist(), strict=True))
-        return QuantilesResult(
-            probabilities=list(self.probabilities),
-            values=[by_probability[p] for p in self.probabilities],
-            n=self.n,
-        )
+        values = [by_probability[p] for p in self.probabilities]
+        return {"probabilities": list(self.probabilities), "values": values, "n": self.n}
 
 
 def plan_quantiles(
@@ -107,6 +123,23 @@ def plan_quantiles(
     distinct = checked_probabilities(probabilities)
     n, part = counted(facts, per), quantile_part(facts, column, distinct, rho, per)
     return QuantilesPlan(CodeMap(design, column), part, probabilities, n, per=per)
+
+
+def plan_group_quantiles(
+    facts: DatasetFacts,
+    where: str | None,
+    by: str,
+    column: Column,
+    probabilities: tuple[float, ...],
+    rho: int,
+) -> ByPlan:
+    """Quantiles of every group at `rho` (RHO_UNITS). Raises InvalidQuery and InvalidPrivacy."""
+    groups = groups_by(facts, by, column.name)
+    design = group_mask(facts, where, by, column.name)
+    distinct = checked_probabilities(probabilities)
+    part = part_by_group(quantile_part(facts, column, distinct, rho), rho)
+    one = QuantilesPlan(CodeMap(design, column), part, probabilities, facts.n)
+    return by_plan(facts, GroupSelections(one, groups), groups, GroupQuantiles, QuantilesByGroup)
 
 
 def checked_probabilities(probabilities: tuple[float, ...]) -> tuple[float, ...]:

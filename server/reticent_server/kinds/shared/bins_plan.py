@@ -11,9 +11,9 @@ from typing import Any
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import CountSum, Part, SumStep
+from reticent_server.domain.steps import CountSum, SumStep
 from reticent_server.kinds.shared.group_bins import (
     GroupBins,
     GroupBinsMap,
@@ -34,37 +34,27 @@ class BinsPlan(Planned):
     part: CountSum
     confidence_level: float
     n: int
-    mechanism: str = "discrete Gaussian counts by group"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.cells.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.cells.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian counts by group",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            parts=(self.part,),
+            column_ms=self.counting_ms,
+            gaussian_counts=(self.part,),
+        )
 
     @property
     def groups(self) -> Groups:
         return self.cells.groups
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return (self.part,)
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
-
-    @property
     def counting_ms(self) -> int:
         """The planned time of the map beyond its pass."""
         return ceil(self.n * self.groups.size * GROUP_NANOSECONDS / 10**6)
-
-    @property
-    def column_ms(self) -> int:
-        return self.counting_ms
 
     @property
     def forecast(self) -> Mapping[str, Any]:

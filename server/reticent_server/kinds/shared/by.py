@@ -12,14 +12,20 @@ Small groups have the same noise as large ones, and so wide intervals; none is l
 Source: McSherry (2009), Theorem 4, for replacement. Attack: tests/privacy/test_by_privacy.py.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Outline, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.group_fits import Strata
+from reticent_server.fitting.fit_plan import RegressionModel
+from reticent_server.fitting.group_fits import GroupFits, GroupRegression, Strata, plan_group_fits
+from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.kinds.shared.groups import MAX_GROUPS, Groups
@@ -40,6 +46,65 @@ class GroupEstimates:
     by: str
     groups: list[GroupEstimate]
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByPlan(PlannedOn):
+    """One answer for each level of a column.
+
+    plan: about all groups; its result is the members (G,) of each group's answer, but `level`. each: the class of one
+    answer; reply: of all of them, with the members by, groups and n. n: the records of the whole data set.
+    """
+
+    plan: Planned
+    column: str
+    levels: tuple[str, ...]
+    n: int
+    each: Callable[..., Any]
+    reply: Callable[..., Any]
+
+    @property
+    def base(self) -> Planned:
+        """The plan about all groups."""
+        return self.plan
+
+    @property
+    def outline(self) -> Outline:
+        return self.plan.outline
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        return self.plan.forecast
+
+    @property
+    def precision(self) -> ForecastPrecision | None:
+        return self.plan.precision
+
+    def expected_ms(self, n: int) -> float:
+        return self.plan.expected_ms(n)
+
+    def run(self) -> Recipe:
+        answers = yield from self.plan.run()
+        groups = [
+            self.each(**members, level=level)
+            for level, members in zip(self.levels, answers, strict=True)
+        ]
+        return self.reply(by=self.column, groups=groups, n=self.n)
+
+
+def by_plan(
+    facts: DatasetFacts,
+    plan: Planned,
+    groups: Groups | Strata,
+    each: Callable[..., Any] = GroupEstimate,
+    reply: Callable[..., Any] = GroupEstimates,
+) -> ByPlan:
+    """The plan about all groups as one answer each."""
+    return ByPlan(plan, groups.column or "", groups.levels, facts.n, each, reply)
 
 
 def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
@@ -80,10 +145,32 @@ def group_mask(facts: DatasetFacts, where: str | None, by: str, *names: str) -> 
     return mask_design((*names, by), facts.schema, where)
 
 
-def group_estimates(groups: Groups, by_level: Sequence[Estimate], n: int) -> GroupEstimates:
-    """The estimates (G,) with the names of their groups."""
-    named: list[tuple[str, Mapping[str, object]]] = [
-        (level, asdict(each)) for level, each in zip(groups.levels, by_level, strict=True)
-    ]
-    estimates = [GroupEstimate(level=level, **fields) for level, fields in named]  # type: ignore[arg-type]
-    return GroupEstimates(by=groups.column or "", groups=estimates, n=n)
+class AsksFits(Protocol):
+    """What a question about a regression says of its fit beside the model."""
+
+    @property
+    def formula(self) -> str: ...
+    @property
+    def where(self) -> str | None: ...
+    @property
+    def mechanism(self) -> str: ...
+    @property
+    def calibration(self) -> str | None: ...
+    @property
+    def confidence_level(self) -> float: ...
+
+
+def fits_by(
+    facts: DatasetFacts,
+    query: AsksFits,
+    by: str,
+    model: RegressionModel[Any],
+    rho: int,
+) -> ByPlan:
+    """The fits of a formula's model of all groups at `rho` (RHO_UNITS). Raises InvalidQuery."""
+    if query.mechanism != "newton":
+        raise InvalidQuery("by is for the newton mechanism only.")
+    no_calibration(query.calibration)
+    design, strata = formula_by(facts, query.formula, query.where, by)
+    plan = plan_group_fits(facts, design, strata, model, query.confidence_level, rho)
+    return by_plan(facts, plan, strata, GroupRegression, GroupFits)

@@ -10,17 +10,21 @@ the quantiles are those of the law that draws a person with a row in use and the
 that of m rows.
 """
 
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Outline, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, FloatArray, QuantileTree, SumStep
+from reticent_server.domain.steps import Block, FloatArray, QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.one_row import RowMap, one_row_map, one_row_part
@@ -101,10 +105,61 @@ def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
     return part
 
 
-def trees(label: str, groups: Groups, map_fn: CodeMap, part: QuantileTree) -> SumStep:
-    """One tree for each group, as one step."""
-    steps = [SumStep(label, (part,), map_fn) for _ in groups.codes]
-    return disjoint_groups.grouped(label, groups.column or "", groups.codes, steps)
+class Selecting(Planned):
+    """A plan of one selection, about all records in use or about those of a group."""
+
+    __slots__ = ()
+
+    part: QuantileTree
+    n: int
+
+    @property
+    @abstractmethod
+    def step(self) -> SumStep: ...
+    @abstractmethod
+    def members(self, released: Released) -> dict[str, Any]:
+        """The members of its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSelections(PlannedOn):
+    """The same selection for each group, all in one pass and charge. one: of a group, at what its tree may cost."""
+
+    taken: ClassVar = (0.08, 0.17)
+
+    one: Selecting
+    groups: Groups
+
+    @property
+    def base(self) -> Planned:
+        """Of one group."""
+        return self.one
+
+    @property
+    def outline(self) -> Outline:
+        one, rho = self.one.outline, disjoint_groups.of_equal_parts(self.one.part)
+        return replace(
+            one,
+            rho=rho,
+            reference=f"{one.reference}; McSherry (2009)",
+            parts=(self.one.part,) * self.groups.size,
+            own_cost=None if one.own_cost is None else replace(one.own_cost, rho=rho),
+        )
+
+    @property
+    def name(self) -> str:
+        return f"{type(self).__name__} {self.one.name}"
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The scale of a selection's noise, as a share of the records of a group as large as the others."""
+        return {"rank_error": quantile_tree.scale(self.one.part) * self.groups.size / self.one.n}
+
+    def run(self) -> Recipe:
+        """One step; within a group larger probabilities have no smaller values."""
+        steps, name = [self.one.step] * self.groups.size, self.groups.column or ""
+        released = yield disjoint_groups.grouped(steps[0].label, name, self.groups.codes, steps)
+        return [self.one.members(each) for each in released]
 
 
 def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:

@@ -18,7 +18,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned
+from reticent_server.domain.plan import Outline, Planned
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released, SumStep
@@ -83,33 +83,17 @@ class TablePlan(Planned):
     per: Which | None = field(default=None, kw_only=True)
 
     @property
-    def mechanism(self) -> str:
-        return "discrete Gaussian counts"
-
-    @property
-    def reference(self) -> str:
-        return "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def column_ms(self) -> int:
-        return self.part.bins // _CELLS_A_MS
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return (self.part,)
-
-    @property
-    def of_persons(self) -> bool:
-        """m rows that count alike are the farthest that a person's sum can be: no more than m times a row's bound."""
-        return True
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian counts",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            column_ms=self.part.bins // _CELLS_A_MS,
+            # m rows that count alike are the farthest that a person's sum can be
+            of_persons=True,
+            gaussian_counts=(self.part,),
+        )
 
     @property
     def adds_up(self) -> bool:

@@ -22,7 +22,7 @@ known bias b intervals of the variance e² + b² hold a coefficient in at least 
 
 *Where it is not enough.* λ is one number for all directions, and a column with a tail of its own has more beyond the radius than that:
 on visits to a doctor, prices in dollars and capital gains intervals so lengthened held the coefficients of all records in .75 to .86 of the
-samples. Such a column is known by two signs: its declared bounds reach beyond the radius (one column's square alone, `REACH` times), and of
+samples. Such a column is known by two signs: its declared bounds reach beyond the radius (one column's square alone, `COLUMN_REACH` times; thresholds: fitting.trust), and of
 its released mean square at least `BARED` lies in each doubling of the radius between the two. Formulas with it get no intervals. The far quantiles of
 a profile are no such sign: of eight profiles (ε = .5) of the visits four had lost the tail in the noise of the counts.
 
@@ -43,16 +43,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.trust import COLUMN_REACH
 
-BARED = 0.10  # of a column's mean square in each doubling of the radius: visits to a doctor have .15 to .20, capital gains .23 to .31, lots
-# .23 to .28, prices .13 to .15; wages and their logarithms' regressors .05 to .09
-REACH = 2.0  # squared reach of a column over R²: columns within have no room for a tail that the radius cuts
-SKEWED = 1.85  # interquartile ranges: a lognormal law of σ = ½ has 1.86, normal ones 1.22. Visits have 2.2 to 2.9, prices 1.9 to 2.7, lots 5.6 and more,
-# gains have mostly 0; log wages 1.5 to 1.6, square feet 1.5 to 1.75, logarithms of prices 1.3 to 1.5
 _BULK = 0.05  # of a mean square in a doubling of the radius, where no column has a tail: what rows have of it at the least
 _EXCLUDED = 2.0  # standard deviations: 97.5 % sure that there is no such tail
 _CLEAR = 4.0  # standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000 and ε = 1
-_LIGHT = 1.4  # interquartile ranges, as SKEWED: normal columns have 1.22, t laws of 3 degrees 1.45 to 1.54
+_LIGHT = 1.4  # interquartile ranges, as trust.SKEWED: normal columns have 1.22, t laws of 3 degrees 1.45 to 1.54
 _SAME = 0.08  # in a doubling: normal columns that are the same in a person's rows have .08 to .12 beyond the share of all directions
 _CLEAR_OF_BULK = 3.0  # of persons the same, above the share that all directions have: one such column in 700 is noise
 _LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
@@ -98,7 +94,7 @@ class NarrowMoments:
         found = np.where(skewed, np.minimum(most, 1.0), seen) / doublings
         if usual is not None:
             found = np.maximum(found - np.maximum(usual / doublings - _BULK, 0.0), 0.0)
-        return np.asarray(np.where(reach >= REACH, found, 0.0))
+        return np.asarray(np.where(reach >= COLUMN_REACH.value, found, 0.0))
 
     def usual(
         self, sums: FloatArray, overlap: FloatArray, skewness: FloatArray, widening: float

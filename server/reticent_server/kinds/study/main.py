@@ -21,10 +21,11 @@ import numpy as np
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray, GramSum, Released
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import MOST_DEGREES, intervals, p_values, roots
 from reticent_server.fitting.standard_fit import Freedom
-from reticent_server.kinds.study.leaning import BARED, Leaning, NarrowMoments, lengthened
+from reticent_server.kinds.study.leaning import Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
 from reticent_server.kinds.study.result import MainFit
@@ -54,7 +55,7 @@ class Formula:
 
     def bared(self, names: Sequence[str], lost: FloatArray) -> tuple[str, ...]:
         """Those of its columns (names, tails lost (q,)) of which the radius takes too much for intervals."""
-        used = np.any(np.vstack([self.y, self.X]) != 0, axis=0) & (lost >= BARED)
+        used = np.any(np.vstack([self.y, self.X]) != 0, axis=0) & trust.bared(lost)
         return tuple(name for name, x in zip(names, used, strict=True) if x)
 
     def part(self, groups: int, rho: int, unit_rows: int) -> GramSum:

@@ -27,10 +27,9 @@ from math import sqrt
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.trust import moments_hold
 from reticent_server.numerics.matrices import eigen, power, rebuild
 
-GATE = 1 / 3
-"""Largest noise relative to the smallest eigenvalue at which errors of first order hold (simulations)."""
 _TINY = 1e-12  # of a relative eigenvalue, where there is no noise to compare with
 
 
@@ -57,7 +56,7 @@ class LeastSquares:
     @property
     def open(self) -> bool:
         """Whether intervals may be given."""
-        return self.gate <= GATE
+        return moments_hold(self.gate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +80,7 @@ class Moments:
         norm = self.sd * sqrt(2 * p)
         gate = norm / values[0] if values[0] > 0 else np.inf
         least = max(norm, _TINY * float(values[-1]), np.finfo(float).tiny)
-        usable = values if gate <= GATE else np.maximum(values, least)
+        usable = values if moments_hold(gate) else np.maximum(values, least)
         inverse = frame @ rebuild(1 / usable, vectors) @ frame
         theta = inverse @ (X @ S @ y)
         v = y - X.T @ theta

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import (
     SELECTION_NANOSECONDS,
@@ -33,15 +33,10 @@ from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.heavy_terms import lost_shares, skewness
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
-    OwnProfile,
-    guessed_facts,
-    plan_own_profile,
-)
+from reticent_server.fitting.own_profile import NO_PROFILE, OwnProfile, planned_ground
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.kinds.study.leaning import SKEWED
+from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
     Formula,
@@ -52,7 +47,7 @@ from reticent_server.kinds.study.main import (
     meat,
 )
 from reticent_server.kinds.study.maps import RecordGroups, ScoreLengthsMap, StudyScoresMap
-from reticent_server.kinds.study.moments import GATE, Moments
+from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.persons import (
     design_effect,
     persons_meat,
@@ -131,25 +126,30 @@ class StudyPlan(Planned):
     ground: StudyGround
     shares: StudyBudget
     own_profile: OwnProfile | None
-    mechanism: str = "noisy second moments in whitened coordinates"
-    reference: str = "Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.question.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=LEAST_SQUARES,
+            columns=self.question.design.columns,
+            rho=self.shares.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy second moments in whitened coordinates",
+            reference="Canonne, Kamath & Steinke (2020); Dwork, Talwar, Thakurta & Zhang (2014)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            of_persons=True,
+            gaussian_counts=self._gaussian_counts,
+        )
 
     @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
         if self.own_profile:
             return None
         counts = self._sampling(self.ground).counts
         if not self.shares.score_lengths:
             return counts
         return (*counts, Lengths(1.0).part(self.shares.score_lengths, self.person_rows))
-
-    @property
-    def of_persons(self) -> bool:
-        return True
 
     @property
     def person_rows(self) -> int:
@@ -162,27 +162,23 @@ class StudyPlan(Planned):
         return self.facts.n // self.person_rows
 
     @property
-    def rho(self) -> int:
-        return self.shares.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         further = (self.own_profile is not None) + (self.shares.scores > 0)
         further += self.shares.score_lengths > 0
         return len(self.shares.rounds) + 2 + further
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time of the products, and of an own profile's draws."""
-        products = self.facts.n * self.passes * (self._size * self.question.groups.count) ** 2
-        pairs = self.facts.n * self.passes * self._size * min(self.person_rows, self._size)
+        products = self.facts.n * self._passes * (self._size * self.question.groups.count) ** 2
+        pairs = self.facts.n * self._passes * self._size * min(self.person_rows, self._size)
         lengths = pairs * _PRODUCT_OF_PERSONS * (self.person_rows > 1)
         sums = products * _MULTIPLICATION + lengths
-        return int(self.draws * SELECTION_NANOSECONDS + sums) // 10**6
+        return int(self._draws * SELECTION_NANOSECONDS + sums) // 10**6
 
     @property
     def _size(self) -> int:
@@ -247,7 +243,7 @@ class StudyPlan(Planned):
         X = np.delete(rows, 1, axis=0) if q > 1 else rows
         X = X[1:] if self.question.design.deviations else X
         fit = Moments(expected, inverse.T, noise).least_squares(rows[min(1, q - 1)], X)
-        if fit.gate > GATE:
+        if not fit.open:
             return [None] * len(X)
         sampling = np.maximum(self.person_rows * np.diag(fit.sampling), np.finfo(float).tiny)
         return [float(x) for x in np.sqrt(np.diag(fit.privacy) / sampling)]
@@ -299,14 +295,15 @@ class StudyPlan(Planned):
         """The recipe; it always replies."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = ground_of(self.question.design, facts, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(self.question.design, facts, masked=own.masked) or ground
         by_group = yield from self._sampling(ground).sampled()
         fits: Sequence[MainFit | None] = [None] * len(by_group)
         sampling, m = self._sampling(ground), self.person_rows
         reach, inner = m * column_reach(ground.coding), sampling.inner
         far = skewness(ground.coordinates)
-        skewed = (far >= SKEWED) & (self.own_profile is None)
+        skewed = trust.skewed(far) & (self.own_profile is None)
         lost = [
             sampled.narrow.tails(
                 sampled.moments.sums,
@@ -448,12 +445,12 @@ def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyP
     ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
     if any(_WIDEST_COLUMN < end < inf for end in ends):
         raise InvalidQuery("A variable's declared bounds are too wide for moments in its units.")
-    own, ground = None, ground_of(question.design, facts)
-    if ground is None:
-        own = plan_own_profile(facts, question.design, rho)
-        guessed = guessed_facts(facts, question.design)
-        ground = ground_of(question.design, guessed, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts,
+        question.design,
+        rho,
+        lambda known, masked: ground_of(question.design, known, masked=masked),
+    )
     if question.main:
         formula_of(*question.main, ground.coding)
     some = question.design.masked or question.groups.column is not None

@@ -17,11 +17,12 @@ from typing import Any, ClassVar
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.kinds.shared.answers import IN_BLOCKS
 from reticent_server.kinds.subsample_aggregate.bounds import (
     Bounds,
     checked_bounds,
@@ -59,23 +60,21 @@ class SubsampleAggregatePlan(Planned):
     bounds: tuple[Bounds, ...]
     confidence_level: float
     n: int
-    mechanism: str = "subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean"
-    reference: str = "Smith (2011); Dwork & Smith (2009), Algorithm 1"
 
     @property
-    def steady(self) -> bool:
-        return False
+    def outline(self) -> Outline:
+        return Outline(
+            answers=IN_BLOCKS,
+            columns=self.fitted.rows.design.columns,
+            rho=subsample_aggregate.cost(self.part).rho,
+            mechanism="subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean",
+            reference="Smith (2011); Dwork & Smith (2009), Algorithm 1",
+            column_ms=self._column_ms,
+            steady=False,
+        )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.fitted.rows.design.columns
-
-    @property
-    def rho(self) -> int:
-        return subsample_aggregate.cost(self.part).rho
-
-    @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         """Planned time of the fits and of the selections."""
         model = self.part.model
         steps = STEPS[model.equation]

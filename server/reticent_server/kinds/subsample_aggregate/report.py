@@ -8,6 +8,7 @@ import numpy as np
 from annotated_types import Ge
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.report import intervals, p_values
 from reticent_server.fitting.results import Interval, OpenInterval, Share
 from reticent_server.fitting.standardise import NORMAL_IQR
@@ -63,7 +64,7 @@ def report(plan: "SubsampleAggregatePlan", means: FloatArray) -> BlockEstimates:
     block_sd = np.asarray(half) / _REACH / NORMAL_IQR
     errors = np.hypot(block_sd / np.sqrt(part.blocks), noise)
     low, high = np.array(plan.bounds).T
-    estimable = (first > low) & (third < high) & (noise < block_sd)
+    estimable = (first > low) & (third < high) & trust.blocks_tell(noise, block_sd)
     kept = estimable.copy()
     if part.model.equation == "location_scale":
         kept[1] = False

@@ -24,13 +24,12 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, Contribution, CountSum, Placed, SumStep, VectorSum
+from reticent_server.domain.steps import Block, Contribution, Placed, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
-from reticent_server.fitting.results import Estimate
-from reticent_server.kinds.shared.by import group_estimates, group_mask, groups_by
+from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
@@ -63,25 +62,17 @@ class GroupSumPlan(Planned):
     map_fn: GroupSumMap
     part: VectorSum
     n: int
-    mechanism: str = "discrete Gaussian sums"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def holds_for_persons(self) -> bool:
-        """It says nothing of sampling."""
-        return True
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.map_fn.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.map_fn.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian sums",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            holds_for_persons=True,  # it says nothing of sampling
+            gaussian_counts=(),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -99,17 +90,11 @@ class GroupSumPlan(Planned):
         error = self.map_fn.radius * sums.sd
         values = self.map_fn.radius * sums.values + self.n * self.map_fn.centre
         half = half_width(error)
-        estimates = [
-            Estimate(
-                value=value,
-                standard_error=error,
-                confidence_level=CONFIDENCE,
-                confidence_interval=(value - half, value + half),
-                n=self.n,
-            )
+        fixed = {"standard_error": error, "confidence_level": CONFIDENCE, "n": self.n}
+        return [
+            {"value": value, "confidence_interval": (value - half, value + half), **fixed}
             for value in values.tolist()
         ]
-        return group_estimates(self.map_fn.groups, estimates, self.n)
 
 
 def smallest_ball(low: float, high: float, groups: int) -> tuple[float, float]:
@@ -122,11 +107,12 @@ def smallest_ball(low: float, high: float, groups: int) -> tuple[float, float]:
 
 def plan_group_sum(
     facts: DatasetFacts, where: str | None, by: str, column: Column, rho: int
-) -> GroupSumPlan:
+) -> ByPlan:
     """Sums at `rho` (RHO_UNITS). Raises InvalidQuery."""
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
     ball = smallest_ball(min(column.lower, 0.0), max(column.upper, 0.0), groups.size)
     m, G = facts.schema.unit.max_rows, groups.size
     part = VectorSum(G, 1.0, rho, m, groups=G)
-    return GroupSumPlan(GroupSumMap(design, groups, column.name, *ball), part, facts.n)
+    plan = GroupSumPlan(GroupSumMap(design, groups, column.name, *ball), part, facts.n)
+    return by_plan(facts, plan, groups)

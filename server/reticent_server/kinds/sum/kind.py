@@ -6,6 +6,7 @@ from typing import Literal
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.base import Kind, QuestionGroup
@@ -13,8 +14,8 @@ from reticent_server.kinds.fields import By, Name, Where
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import mask, numeric_column
 from reticent_server.kinds.shared.one_row import PerRow, counted
-from reticent_server.kinds.sum.by_group import GroupSumPlan, plan_group_sum
-from reticent_server.kinds.sum.plan import SumPlan, plan_sum
+from reticent_server.kinds.sum.by_group import plan_group_sum
+from reticent_server.kinds.sum.plan import plan_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class Sum(Query):
     kind: Literal["sum"] = field(default="sum", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> SumPlan | GroupSumPlan:
+def _plan(facts: DatasetFacts, query: Sum, offer: PrivacyCost) -> Planned:
     column = numeric_column(facts, query.column)
     counted(facts, query.per, query.by)
     if query.by is not None:

@@ -17,10 +17,10 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, CountSum, FloatArray, SumStep, VectorSum
+from reticent_server.domain.steps import Block, FloatArray, SumStep, VectorSum
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.one_row import Which, counted, one_row_map, one_row_part
@@ -50,25 +50,18 @@ class SumPlan(Planned):
     part: VectorSum
     n: int
     per: Which | None = None
-    mechanism: str = "discrete Gaussian sum"
-    reference: str = "Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.map_fn.design.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def of_persons(self) -> bool:
-        """m rows that count alike are the farthest that a person's sum can be: no more than m times a row's bound."""
-        return True
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
+    def outline(self) -> Outline:
+        return Outline(
+            columns=self.map_fn.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian sum",
+            reference="Dwork & Smith (2009), Theorem 6; Canonne, Kamath & Steinke (2020)",
+            # m rows that count alike are the farthest that a person's sum can be
+            of_persons=True,
+            gaussian_counts=(),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:

@@ -30,9 +30,9 @@ from scipy.optimize import isotonic_regression
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Interval, OpenInterval
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.follow_up.table import LifeTable
 
-LEAST_AT_RISK = 3.0  # sd of its noise: below, a quotient by it is far from linear in the noise
 _HALF = 0.5  # the survival at a median
 
 Positions = NDArray[np.int64]
@@ -89,7 +89,7 @@ class RawCurve:
 def raw_curve(table: LifeTable, group: int) -> RawCurve:
     """The estimate on the whole grid, up to the interval before the first that is noise."""
     e, r = table.events[group], table.at_risk[group]
-    tells = (r > LEAST_AT_RISK * table.risk_noise) & (r > 0) & (e < r)
+    tells = (clear(r, table.risk_noise)) & (r > 0) & (e < r)
     k = len(r) if tells.all() else int(np.argmin(tells))
     r, left = r[:k], r[:k] - e[:k]
     slope = table.left_weights[:k] / left[:, None, None] - table.risk_weights[:k] / r[:, None, None]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import ColumnKind
-from reticent_server.domain.steps import CountSum, RunningCounts, SumStep
+from reticent_server.domain.steps import RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
 from reticent_server.kinds.shared.columns import declared
@@ -71,30 +71,23 @@ class SurvivalCurvePlan(Planned):
     grid: TimeGrid
     part: RunningCounts
     n: int
-    mechanism: str = "discrete Gaussian running counts (square-root factorisation)"
-    reference: str = "Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.asked.design.columns
+    def outline(self) -> Outline:
+        products = self.asked.size * self.asked.intervals**3
+        return Outline(
+            columns=self.asked.design.columns,
+            rho=self.part.rho,
+            mechanism="discrete Gaussian running counts (square-root factorisation)",
+            reference="Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)",
+            column_ms=2 * products // _PRODUCTS_A_MS,  # of the curves' variances
+            gaussian_counts=(),
+        )
 
     @property
     def cuts(self) -> tuple[float, ...]:
         """(J,) those at which curves are reported."""
         return tuple(self.grid.times[i] for i in self.grid.reported)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return ()
-
-    @property
-    def rho(self) -> int:
-        return self.part.rho
-
-    @property
-    def column_ms(self) -> int:
-        """Planned time of the curves' variances, which grows with the cube of the intervals."""
-        return 2 * self.asked.size * self.asked.intervals**3 // _PRODUCTS_A_MS
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Protocol
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
-from reticent_server.domain.steps import CountSum, GramSum, Part, SumStep
+from reticent_server.domain.steps import CountSum, GramSum, SumStep
 from reticent_server.kinds.shared.group_means import (
     MeanDifference,
     difference_of_two,
@@ -69,32 +69,20 @@ class TTestPlan(Planned):
     pilot: CountSum | None
     a: float
     n: int
-    mechanism: str = "discrete Gaussian sums by group"
-    reference: str = "Canonne, Kamath & Steinke (2020); Welch (1947)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (self.part,) if self.pilot is None else (self.pilot, self.part)
-
-    @property
-    def passes(self) -> int:
-        return len(self.parts)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return () if self.pilot is None else (self.pilot,)
-
-    @property
-    def rho(self) -> int:
-        return sum(part.rho for part in self.parts)
-
-    @property
-    def column_ms(self) -> int:
-        return moments_ms(self.n, self.groups.size)
+    def outline(self) -> Outline:
+        parts = (self.part,) if self.pilot is None else (self.pilot, self.part)
+        return Outline(
+            columns=self.design.columns,
+            rho=sum(part.rho for part in parts),
+            mechanism="discrete Gaussian sums by group",
+            reference="Canonne, Kamath & Steinke (2020); Welch (1947)",
+            parts=parts,
+            passes=len(parts),
+            column_ms=moments_ms(self.n, self.groups.size),
+            gaussian_counts=() if self.pilot is None else (self.pilot,),
+        )
 
     @property
     def precision(self) -> ForecastPrecision:

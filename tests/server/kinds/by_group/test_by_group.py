@@ -120,7 +120,7 @@ def test_a_group_without_records_has_a_wide_interval() -> None:
 
 def test_a_mean_whose_number_noise_may_have_made_has_the_whole_range() -> None:
     """At an end of the range 1.96 standard errors, each half of it, do not reach the other one."""
-    plan = registry.plan(people_facts(N), Mean("y", by="g"), offer(0.5))
+    plan = registry.plan(people_facts(N), Mean("y", by="g"), offer(0.5)).plan
     found = plan._estimate(9.9, 3.0, 3.0, sure=False)
     assert found.confidence_interval == (-10, 10)
     assert found.standard_error == 10

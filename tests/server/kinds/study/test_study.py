@@ -9,8 +9,9 @@ import pytest
 import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.fitting.trust import BARED
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import BARED, NarrowMoments
+from reticent_server.kinds.study.leaning import NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.kinds.study.plan import column_reach
@@ -148,18 +149,22 @@ def test_the_forecast_is_what_comes(data: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_noise_of_coefficients_is_what_is_said() -> None:
-    """The sd of θ over draws of noise, over its prediction: within 15 % (200 draws: 5 % each)."""
+@pytest.mark.parametrize(
+    ("draws", "off"), [(60, 0.4), pytest.param(200, 0.25, marks=pytest.mark.audit)]
+)
+def test_the_noise_of_coefficients_is_what_is_said(draws: int, off: float) -> None:
+    """The sd of θ over draws of noise, over its prediction (60 draws: 9 % each, 200: 5 %)."""
     data, query = table(5_000), Study(("y", "x", "k", "b"))
     plan = planned(data, COLUMNS, query, 4.0)
     fits = [
-        read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b") for _ in range(200)
+        read(query, drive(plan.run(), whole(data)).result).ols("y ~ x + k + b")
+        for _ in range(draws)
     ]
     told = [f for f in fits if np.isfinite(f.privacy_bse).all()]  # others are told without errors
-    assert len(told) > 150
+    assert len(told) > 0.75 * draws
     spread = np.std([np.asarray(f.params) for f in told], axis=0)
     said = np.mean([np.asarray(f.privacy_bse) for f in told], axis=0)
-    np.testing.assert_allclose(spread / said, 1.0, atol=0.25)
+    np.testing.assert_allclose(spread / said, 1.0, atol=off)
 
 
 def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram() -> None:
@@ -187,7 +192,7 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
     query = Study(("y", "x", "k", "b"), main="y ~ x + k")
     result = answered(data, query, 4.0)
-    assert result["lost"][result["terms"].index("k")] > BARED
+    assert result["lost"][result["terms"].index("k")] > BARED.value
     assert result["main"]["p_values"] == [None] * 3
     assert result["main"]["warnings"][0].startswith("No intervals: much of k lies in few records")
     study = read(query, result)
@@ -225,7 +230,7 @@ def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
     data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
     query = Study(("y", "x", "k"), main="y ~ x + k")
     result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
-    assert max(result["lost"]) < BARED
+    assert max(result["lost"]) < BARED.value
     assert all(result["main"]["estimable"])
 
 

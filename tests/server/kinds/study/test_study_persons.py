@@ -10,9 +10,9 @@ from reticent._errors import InvalidFormula
 from reticent_server.domain.steps import CountSum, Released
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.fitting.person_scores import Clusters
+from reticent_server.fitting.trust import BARED
 from reticent_server.kinds.registry import kind_of, plan
 from reticent_server.kinds.study.kind import Study
-from reticent_server.kinds.study.leaning import BARED
 from reticent_server.kinds.study.main import Formula, GroupFit
 from reticent_server.kinds.study.moments import LeastSquares
 from reticent_server.kinds.study.persons import design_effect, persons_meat, stretch_of
@@ -205,7 +205,7 @@ def test_persons_of_like_lengths_keep_their_intervals() -> None:
     """Where all have eight rows that are alike, many persons lie between the radii."""
     found = panel(3, 5_000, 8, balanced=True)
     result = answered(found, Study(VARIABLES, main=MAIN), 4.0, m=8)
-    assert max(result["lost"]) < BARED
+    assert max(result["lost"]) < BARED.value
     assert all(result["main"]["estimable"])
 
 

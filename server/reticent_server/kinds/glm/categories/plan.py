@@ -29,9 +29,9 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import DRAWING, Planned, Recipe
+from reticent_server.domain.plan import DRAWING, Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
@@ -39,10 +39,10 @@ from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
-    guessed_facts,
-    plan_own_profile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
 )
 from reticent_server.fitting.public_rows import draw_public_rows
 from reticent_server.fitting.report import BoolArray, roots
@@ -54,6 +54,7 @@ from reticent_server.kinds.glm.categories.maps import entry_count
 from reticent_server.kinds.glm.categories.newton import CategoryNewton
 from reticent_server.kinds.glm.categories.report import category_result, in_units
 from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
+from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
 
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
@@ -93,27 +94,27 @@ class CategoryPlan(Planned):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
-    mechanism: str = "noisy Newton (logits of several levels), discrete Gaussian sums"
-    reference: str = "McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.design.columns
+    def outline(self) -> Outline:
+        return Outline(
+            answers=ROBUST_LOGITS,
+            columns=self.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism="noisy Newton (logits of several levels), discrete Gaussian sums",
+            reference="McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
+        )
 
     @property
-    def rho(self) -> int:
-        return self.budget.rho + (self.own_profile.rho if self.own_profile else 0)
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.budget.counts(self.sizes.unit_rows)
-
-    @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         return len(self.budget.rounds) + self.budget.steps + (self.own_profile is not None)
 
     @property
-    def draws(self) -> int:
+    def _draws(self) -> int:
         return self.own_profile.draws if self.own_profile else 0
 
     @property
@@ -122,12 +123,12 @@ class CategoryPlan(Planned):
         return self.ground.law.predictors * self.sizes.size + self.ground.law.spacings
 
     @property
-    def column_ms(self) -> int:
+    def _column_ms(self) -> int:
         law = self.ground.law
         entries = entry_count(law.predictors, law.spacings, self.sizes.size) + self.parameters
-        scores = self.facts.n * self.passes * entries * _NANOSECONDS
-        between = self.passes * self.parameters**2 // _PRODUCTS_A_MS
-        return (self.draws * SELECTION_NANOSECONDS + scores) // 10**6 + between
+        scores = self.facts.n * self._passes * entries * _NANOSECONDS
+        between = self._passes * self.parameters**2 // _PRODUCTS_A_MS
+        return (self._draws * SELECTION_NANOSECONDS + scores) // 10**6 + between
 
     @property
     def shares(self) -> dict[str, float]:
@@ -169,7 +170,7 @@ class CategoryPlan(Planned):
             "relative_error": error,
             "terms": self.names,
             "privacy_to_sampling": [ratio if ok else None for ratio, ok in pairs],
-            "notes": [NO_PROFILE] if self.own_profile else [],
+            "notes": profile_notes(self.own_profile),
         }
 
     @property
@@ -183,6 +184,7 @@ class CategoryPlan(Planned):
             np.maximum(roots(A @ C @ A.T), tiny) for C in (found.privacy, found.sampling)
         )
         flags = Directions(found.vectors, found.resolved).mapped(A).flags
+        flags = flags & spread_verdict(self.own_profile).intervals
         return (
             found.error,
             privacy,
@@ -213,8 +215,11 @@ class CategoryPlan(Planned):
         """Always a reply."""
         ground = self.ground
         if self.own_profile:
-            facts = self.own_profile.profiled((yield self.own_profile.step))
-            ground = _ground(self.design, facts, self.axis, self.family, masked=False) or ground
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = (
+                _ground(self.design, facts, self.axis, self.family, masked=own.masked) or ground
+            )
         fit = yield from self.newton(ground).fit()
         return category_result(self, ground.coding, ground.law, fit)
 
@@ -239,12 +244,12 @@ def plan_categories(
     facts: DatasetFacts, design: Design, axis: Axis, family: str, level: float, rho: int
 ) -> CategoryPlan:
     """Plans at `rho` (RHO_UNITS) from public facts alone. Raises InvalidQuery for too many coefficients."""
-    own = None
-    ground = _ground(design, facts, axis, family)
-    if ground is None:
-        own = plan_own_profile(facts, design, rho)
-        ground = _ground(design, guessed_facts(facts, design), axis, family, masked=False)
-    assert ground is not None  # noqa: S101 - guessed facts cover every column
+    ground, own = planned_ground(
+        facts,
+        design,
+        rho,
+        lambda known, masked: _ground(design, known, axis, family, masked=masked),
+    )
     q, law = ground.coding.size, ground.law
     if law.predictors * q + law.spacings > MOST_PARAMETERS:
         raise InvalidQuery(

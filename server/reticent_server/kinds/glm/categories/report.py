@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.own_profile import profile_notes, spread_verdict
 from reticent_server.fitting.report import (
     back_transform,
     intervals,
@@ -61,6 +61,8 @@ def category_result(
         *trust.separated(fit.length, "levels").sentences,
     ]
     R2 = plan.sizes.radius_squared
+    said += profile_notes(plan.own_profile)
+    ok = ok & spread_verdict(plan.own_profile).intervals
     return CategoryResult(
         terms=names,
         coefficients=beta.tolist(),
@@ -80,7 +82,7 @@ def category_result(
         estimand=f"{law.words}; weights min(1, {R2:g}/|Ax|^2) with the matrix A of `weighting`"
         + special(coding.design),
         n=plan.facts.n,
-        warnings=[*said, *([NO_PROFILE] if plan.own_profile else [])],
+        warnings=said,
         family=law.name,
         response=plan.axis.column,
         levels=plan.axis.levels,

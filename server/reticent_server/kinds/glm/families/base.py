@@ -12,6 +12,7 @@ from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal
 from reticent_server.fitting.score import Joint, Residuals
+from reticent_server.kinds.glm.families.likelihood import LikelihoodScore
 from reticent_server.kinds.glm.quasi import QuasiScore
 
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
@@ -61,6 +62,10 @@ class GlmFamily(ABC):
     @abstractmethod
     def score(self, c: float, scale: float, start: Start) -> QuasiScore:
         """The score at a scale."""
+
+    def likelihood(self, scale: float, start: Start) -> LikelihoodScore | None:  # noqa: ARG002
+        """The score of maximum likelihood at a scale; None where a record's has no place to begin."""
+        return None
 
     def curvature(self, c: float, start: Start) -> float:
         """A guess of the mean of h at a solution: what it is at the start."""
@@ -133,6 +138,9 @@ class FittedFamily:
 
     def score(self, scale: float, remaining: int = 0) -> QuasiScore:  # noqa: ARG002 - one interface
         return self.family.score(self.c, scale, self.begun)
+
+    def whole(self, scale: float) -> LikelihoodScore | None:
+        return self.family.likelihood(scale, self.begun)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: all steps have one solution."""

@@ -15,6 +15,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
+from reticent_server.kinds.glm.families.likelihood import BinaryLikelihoodScore
 from reticent_server.kinds.glm.gradient_ball import logistic_ball
 from reticent_server.kinds.glm.quasi import QuasiScore
 from reticent_server.numerics.families import Binomial
@@ -117,6 +118,10 @@ class BinomialFamily(GlmFamily):
             curvature_bound=top,
             most=top,
         )
+
+    def likelihood(self, scale: float, start: Start) -> BinaryLikelihoodScore:
+        law = Binomial()
+        return BinaryLikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
 
     def curvature(self, c: float, start: Start) -> float:
         return _EXPLAINED * super().curvature(c, start)

@@ -12,6 +12,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.score import Joint
 from reticent_server.kinds.glm.dispersion import GammaDispersion
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
+from reticent_server.kinds.glm.families.likelihood import LogLikelihoodScore
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
 from reticent_server.kinds.glm.quasi import CutSquares, LogScore
 from reticent_server.numerics.families import Gamma
@@ -34,6 +35,10 @@ class GammaFamily(GlmFamily):
         mean, variance = count_start(term, values)
         variation = min(max(sqrt(variance) / mean, _VARIATION[0]), _VARIATION[1])
         return Start(log(mean), variation, term.upper)
+
+    def likelihood(self, scale: float, start: Start) -> LogLikelihoodScore:
+        law = Gamma()
+        return LogLikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
 
     def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = Gamma(scale**2)

@@ -7,7 +7,7 @@ The estimating function is that of the canonical link, whatever the link: with �
 
 E q = 0 where the model holds, so it is consistent for the link's coefficients, and h is the exact derivative of −q. The score of maximum
 likelihood, q F′/(μ(1 − μ)), has no useful bound: for the probit it grows as |η|, for the log link it is infinite at
-μ = 1. What is lost is efficiency: none for a response whose F′/(μ(1 − μ)) is constant, 1 to 3 % for a probit of predictors
+μ = 1; it is that of target="likelihood", where scores are cut as a whole (kinds.glm.families.likelihood). What is lost is efficiency: none for a response whose F′/(μ(1 − μ)) is constant, 1 to 3 % for a probit of predictors
 within ±2. For the log link q is the score of the modified Poisson regression (Zou 2004); predicted risks end at 1.
 
     probit     F = Φ(η)                F′ ≤ 1/√(2π)
@@ -31,6 +31,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
+from reticent_server.kinds.glm.families.likelihood import BinaryLikelihoodScore
 from reticent_server.kinds.glm.gradient_ball import logistic_ball
 from reticent_server.kinds.glm.quasi import QuasiScore
 from reticent_server.numerics.families import ResidualMoments
@@ -40,7 +41,7 @@ _EXPLAINED = 0.7  # of the mean curvature: what is left once a model explains so
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 """Of means over normal laws: exact for polynomials of degree 17."""
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-_SMALLEST = 1e-12  # of μ(1 − μ)
+_SMALLEST = 1e-40  # of μ(1 − μ): less than at any limit of η
 _LEAST_VARIANCE = 1e-12  # of a predictor: below, its mean slope is that at η
 
 
@@ -59,6 +60,10 @@ class ResponseCurve(ABC):
         """F, in the shape of η."""
 
     @abstractmethod
+    def complement(self, eta: FloatArray) -> FloatArray:
+        """1 − F, to relative precision."""
+
+    @abstractmethod
     def slope(self, eta: FloatArray) -> FloatArray:
         """F′, in the shape of η."""
 
@@ -75,12 +80,24 @@ class ResponseCurve(ABC):
         return self.limits
 
     def gain(self, eta: FloatArray) -> FloatArray:
-        mu = self.mean(eta)
-        return np.asarray(self.slope(eta) / np.sqrt(np.maximum(mu * (1 - mu), _SMALLEST)))
+        return np.asarray(self.slope(eta) / self._deviation(eta))
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        mu = self.mean(eta)
-        return np.asarray((y - mu) / np.sqrt(np.maximum(mu * (1 - mu), _SMALLEST)))
+        """y(1 − F) − (1 − y)F is y − F, without the cancellation at F = 1."""
+        F, rest = self.mean(eta), self.complement(eta)
+        return np.asarray((y * rest - (1 - y) * F) / self._deviation(eta))
+
+    def _deviation(self, eta: FloatArray) -> FloatArray:
+        return np.sqrt(np.maximum(self.mean(eta) * self.complement(eta), _SMALLEST))
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Of the ends y = 1 and y = 0, whose scores are f = F′/F and −F′/(1 − F): a share is a mean of both."""
+        one, none = self._observed(eta)
+        return np.asarray((y * one + (1 - y) * none) / self.gain(eta) ** 2)
+
+    @abstractmethod
+    def _observed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """−∂²ln F/∂η² and −∂²ln(1 − F)/∂η²."""
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:  # noqa: ARG002 - there is no cut
         ones = np.ones(np.shape(eta))
@@ -97,6 +114,13 @@ class Probit(ResponseCurve):
 
     def mean(self, eta: FloatArray) -> FloatArray:
         return np.asarray(ndtr(eta))
+
+    def complement(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(ndtr(-eta))
+
+    def _observed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        one, none = (self.slope(eta) / ndtr(side * eta) for side in (1, -1))
+        return one * (one + eta), none * (none - eta)
 
     def slope(self, eta: FloatArray) -> FloatArray:
         return np.asarray(np.exp(-0.5 * np.square(np.clip(eta, -30, 30))) / sqrt(2 * pi))
@@ -115,6 +139,14 @@ class Cloglog(ResponseCurve):
     def mean(self, eta: FloatArray) -> FloatArray:
         return np.asarray(-np.expm1(-np.exp(np.clip(eta, -700, 6))))
 
+    def complement(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(np.exp(-np.exp(np.clip(eta, -700, 6))))
+
+    def _observed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """With t = e^η: f = t/(eᵗ − 1), −t f′(t) = f(t eᵗ/(eᵗ − 1) − 1)."""
+        t = np.exp(np.clip(eta, -700, 6))
+        return t / np.expm1(t) * (-t / np.expm1(-t) - 1), t
+
     def slope(self, eta: FloatArray) -> FloatArray:
         inside = np.clip(eta, -700, 6)
         return np.asarray(np.exp(inside - np.exp(inside)))
@@ -132,6 +164,14 @@ class Risk(ResponseCurve):
 
     def mean(self, eta: FloatArray) -> FloatArray:
         return np.asarray(np.exp(np.minimum(eta, 0.0)))
+
+    def complement(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(-np.expm1(np.minimum(eta, 0.0)))
+
+    def _observed(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Of ln F = η, and of ln(1 − e^η)."""
+        mu, rest = self.mean(eta), self.complement(eta)
+        return np.zeros_like(eta), mu / np.maximum(rest * rest, _SMALLEST)
 
     def slope(self, eta: FloatArray) -> FloatArray:
         return np.asarray(np.where(eta < 0, np.exp(np.minimum(eta, 0.0)), 0.0))
@@ -226,6 +266,13 @@ class LinkedBinomial(GlmFamily):
             most=curve.steepest,
             curve=curve,
         )
+
+    def likelihood(self, scale: float, start: Start) -> BinaryLikelihoodScore | None:
+        """None for a risk: where it ends at 1, a record's score is infinite."""
+        curve = self._curve
+        if isinstance(curve, Risk):
+            return None
+        return BinaryLikelihoodScore(curve, scale, curve.limits, start.eta)
 
     def curvature(self, c: float, start: Start) -> float:
         return _EXPLAINED * super().curvature(c, start)

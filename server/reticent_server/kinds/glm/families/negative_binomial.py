@@ -12,6 +12,7 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
+from reticent_server.kinds.glm.families.likelihood import LogLikelihoodScore
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
 from reticent_server.kinds.glm.quasi import LogScore
 from reticent_server.numerics.families import NegativeBinomial
@@ -31,6 +32,10 @@ class NegativeBinomialFamily(GlmFamily):
     def start(self, term: Term, values: FloatArray, dispersion: float | None) -> Start:
         mean, _ = count_start(term, values)
         return Start(log(mean), sqrt(dispersion or 1.0), term.upper)
+
+    def likelihood(self, scale: float, start: Start) -> LogLikelihoodScore:  # noqa: ARG002
+        law = NegativeBinomial(start.scale**2)
+        return LogLikelihoodScore(law, 1.0, law.predictor_limits(start.upper), start.eta)
 
     def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = NegativeBinomial(scale**2)

@@ -23,12 +23,11 @@ from typing import Any
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Planned, Recipe
-from reticent_server.domain.steps import CountSum
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.own_profile import NO_PROFILE
+from reticent_server.fitting.own_profile import profile_notes
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,
@@ -53,34 +52,31 @@ class GradientDescentPlan(Planned):
 
     newton: LinearRegressionPlan
     budget: DescentBudget
-    mechanism: str = "noisy gradient descent (Huber-Mallows), discrete Gaussian sums"
-    reference: str = "Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
-    def steady(self) -> bool:
-        return self.newton.steady
+    def outline(self) -> Outline:
+        counts = self.budget.counts(self.newton.sizes.unit_rows)
+        return Outline(
+            answers=self.newton.answers,
+            columns=self.newton.columns,
+            rho=self._rho,
+            mechanism="noisy gradient descent (Huber-Mallows), discrete Gaussian sums",
+            reference="Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023)",
+            passes=self._passes,
+            column_ms=self.newton.column_ms,
+            steady=self.newton.steady,
+            gaussian_counts=None if self.newton.own_profile else counts,
+        )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        return self.newton.columns
-
-    @property
-    def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.newton.own_profile else self.budget.counts(self.newton.sizes.unit_rows)
-
-    @property
-    def rho(self) -> int:
+    def _rho(self) -> int:
         own = self.newton.own_profile
         return self.budget.rho + (own.rho if own else 0)
 
     @property
-    def passes(self) -> int:
+    def _passes(self) -> int:
         own = self.newton.own_profile is not None
         return len(self.budget.rounds) + STEPS + len(SCALES_AFTER) + 1 + own
-
-    @property
-    def column_ms(self) -> int:
-        return self.newton.column_ms
 
     def expected_ms(self, n: int) -> float:
         """Measured: 1.4 of Newton's steps."""
@@ -88,7 +84,7 @@ class GradientDescentPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        notes = [NO_PROFILE] if self.newton.own_profile else []
+        notes = profile_notes(self.newton.own_profile)
         return {
             "steps": STEPS,
             "tuning": self.newton.model.tuning,
@@ -115,8 +111,9 @@ class GradientDescentPlan(Planned):
         """The recipe; its result has the keys of any linear regression."""
         newton, ground = self.newton, self.newton.ground
         if newton.own_profile:
-            facts = newton.own_profile.profiled((yield newton.own_profile.step))
-            ground = ground_of(newton.design, facts, newton.model, masked=False) or ground
+            own = newton.own_profile
+            facts = own.profiled((yield own.step))
+            ground = ground_of(newton.design, facts, newton.model, masked=own.masked) or ground
         fit = yield from self._descent(ground).fit()
         result = {**newton.result(ground, fit), "steps": STEPS, "shares": self.shares}
         return RegressionResult(**result)

@@ -24,6 +24,12 @@ from reticent_server.fitting.huber import (
 )
 from reticent_server.fitting.trust import SOUND, TrustVerdict
 from reticent_server.fitting.tuning import least_variance
+from reticent_server.kinds.shared.answers import (
+    BIWEIGHT,
+    LEAST_SQUARES,
+    ROBUST,
+    cut_least_squares,
+)
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
@@ -32,7 +38,7 @@ from reticent_server.numerics.psi import Huber
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
-LEAST_SQUARES = (
+WHOLE_TARGET = (
     "least-squares coefficients of all records in use; the scores of the few records with the largest ones are cut, and "
     "intervals allow for it"
 )
@@ -58,6 +64,15 @@ class ResidualLoss:
     def c(self) -> float:
         """The tuning constant of what is estimated."""
         return (self.biweight or self.start).c
+
+    @property
+    def answers(self) -> str:
+        """The reply's first line."""
+        if self.whole:
+            return LEAST_SQUARES
+        if self.name == "squared":
+            return cut_least_squares(self.c)
+        return ROBUST if self.biweight is None else BIWEIGHT
 
     def residuals(
         self, tie: float
@@ -97,7 +112,7 @@ class ResidualLoss:
             "tukey": "Mallows-Tukey (biweight) regression coefficients",
         }
         if self.whole:
-            return LEAST_SQUARES
+            return WHOLE_TARGET
         measured = self.residuals(tie)
         scale = "the response's public one" if measured is None else measured.words
         text = (

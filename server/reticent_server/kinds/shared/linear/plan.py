@@ -14,6 +14,7 @@ from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.standardise import Location
+from reticent_server.kinds.shared.answers import penalised
 from reticent_server.kinds.shared.linear.loss import (
     ResidualLoss,
     asked_loss,
@@ -43,6 +44,10 @@ class LinearModel:
     @property
     def tuning(self) -> float | None:
         return None if self.loss.whole else self.loss.c
+
+    @property
+    def answers(self) -> str:
+        return self.loss.answers if self.ridge is None else penalised(self.loss.answers)
 
     @property
     def nanoseconds(self) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The question of a linear regression."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from annotated_types import Gt, Le
@@ -78,3 +78,10 @@ class LinearRegression(Query):
         ),
     ] = False
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
+
+    def other_target(self) -> "LinearRegression | None":
+        """Least squares beside a robust fit, and Huber's beside least squares: the constants of one are not the other's."""
+        if self.mechanism != "newton":
+            return None
+        loss = "huber" if self.loss == "squared" else "squared"
+        return replace(self, loss=loss, tuning=None)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models by the names that people know them by: which kind each is, and with which target."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_LIKELIHOOD = {"target": "likelihood"}
+NAMED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "ols": ("linear_regression", {"loss": "squared"}),
+    "rlm": ("linear_regression", {}),
+    "logit": ("glm", {"family": "binomial", "link": "logit"} | _LIKELIHOOD),
+    "probit": ("glm", {"family": "binomial", "link": "probit"} | _LIKELIHOOD),
+    "poisson": ("glm", {"family": "poisson"} | _LIKELIHOOD),
+    "gamma": ("glm", {"family": "gamma"} | _LIKELIHOOD),
+    "negbin": ("glm", {"family": "negative_binomial"} | _LIKELIHOOD),
+}
+"""Kind and fields by name: of the methods of a data set, and of `plan`, `power`, `ask` and `submit`."""
+
+
+def fields_of(name: str, more: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of a name, and its fields; what the caller says comes first."""
+    kind, own = NAMED[name]
+    return kind, {**own, **more}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model that was described and not asked yet, as statsmodels has it: `fit` asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent._dataset import Dataset
+from reticent._errors import InvalidQuery, NotPrivate
+from reticent._release import NoReply, Release
+from reticent._shapes.formulas import of_patsy
+from reticent._shapes.results import FittedModel
+from reticent.kinds.quantile_regression import QuantileRegressionResults
+
+_OF_THE_SOLVER = frozenset({"disp", "maxiter", "method", "start_params", "tol", "full_output"})
+"""Settings of an optimiser: the server's steps are planned, and its target is the same."""
+_ROBUST = frozenset({"nonrobust", "HC0", "HC1", "HC2", "HC3"})
+_COVARIANCE = (
+    "Standard errors are robust to heteroscedasticity always; they are by person where the data set's unit is a person with several rows. "
+    "Leave cov_type out."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaModel:
+    """method: of a data set, with its fields. data: what is asked."""
+
+    data: Dataset
+    method: str
+    fields: Mapping[str, Any]
+
+    @property
+    def formula(self) -> str:
+        """As it is sent."""
+        return str(self.fields["formula"])
+
+    def fit(self, **how: Any) -> FittedModel:
+        """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm, dry_run and fields of the method
+        (`fit_statistics`, `confidence_level` …); settings of an optimiser have no effect. cov_type: the heteroscedasticity-robust ones.
+        Raises NotPrivate, and what the method raises.
+
+        >>> smf.ols("price ~ grade", data=ds).fit(epsilon=1.0).params["grade"]
+        """
+        _check_covariance(how.pop("cov_type", None), how.pop("cov_kwds", None))
+        asked = {k: v for k, v in how.items() if k not in _OF_THE_SOLVER}
+        given = {**self.fields, **asked}
+        answer = getattr(self.data, self.method)(**_asked_fields(self.method, given))
+        return fitted(answer)
+
+    def fit_regularized(self, **_: Any) -> FittedModel:
+        """Raises NotPrivate: a penalty is a field of the fit."""
+        raise NotPrivate(
+            "Write fit(ridge=λ) of ols or rlm; a lasso is of a study: ds.study(variables, epsilon=…).lasso(formula)."
+        )
+
+
+def _asked_fields(method: str, given: dict[str, Any]) -> dict[str, Any]:
+    """With R² where a plain least-squares fit is asked for, as scripts read it; a tenth of the budget."""
+    plain = method == "ols" and not given.keys() & {"weights", "by", "effects", "ridge", "tuning"}
+    return {"fit_statistics": True} | given if plain else given
+
+
+def fitted(answer: Release) -> FittedModel:
+    """The answer in statsmodels' shape. Raises NotPrivate where there was No Reply."""
+    if isinstance(answer, NoReply):
+        raise NotPrivate("The server gave No Reply, which was charged; ask with a larger epsilon.")
+    if isinstance(answer, QuantileRegressionResults):
+        return FittedModel(answer.fit)
+    return FittedModel(answer)  # type: ignore[arg-type]
+
+
+def described(
+    method: str, formula: str, data: Any, subset: Any = None, **fields: Any
+) -> FormulaModel:
+    """A model of a data set. subset: a condition as a text. Raises NotPrivate, InvalidQuery."""
+    if not isinstance(data, Dataset):
+        raise InvalidQuery(
+            "data is a data set of a server, from reticent.Client(url).dataset(name). A data frame is statsmodels' own: import "
+            "statsmodels.formula.api for it."
+        )
+    if subset is not None and not isinstance(subset, str):
+        raise NotPrivate('subset is a condition as a text, such as subset="grade >= 7".')
+    given = {name: value for name, value in fields.items() if value is not None}
+    for name in given.keys() & {"weights", "offset", "exposure"}:
+        if not isinstance(given[name], str):
+            raise NotPrivate(f'{name} is the name of a column, such as {name}="w".')
+    where = {} if subset is None else {"where": subset}
+    return FormulaModel(data, method, {"formula": of_patsy(formula), **where, **given})
+
+
+def _check_covariance(kind: Any, more: Any) -> None:
+    if (kind is not None and kind not in _ROBUST) or more:
+        raise NotPrivate(_COVARIANCE)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The score of maximum likelihood, whose sum is cut as a whole (fitting.whole_newton).
+
+    score      v q,     v = m(η) u,   q = (y − μ)/(s√V),   m = g(η)/g(η₀),   g = μ′/√V
+    curvature  h v vᵀ,  h = the observed over the expected information: 1 for canonical links
+
+so that v q is the likelihood's score (y − μ)μ′/V · u in units of s g(η₀), and mean square and mean of q and h are about 1 where
+the model holds. Neither q nor h is bounded, as the sum cuts v q at C and v√h at L; h ≥ 0, as each likelihood here
+is log-concave in η (McCullagh & Nelder 1989, 4.3: logit, probit, cloglog; Poisson, Gamma and the negative binomial at a known α with
+the link log).
+"""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from scipy.special import stdtr
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import Bent, Growing, ScoreCurvature
+from reticent_server.fitting.row_tail import TailShape, tail_shape
+from reticent_server.fitting.score import Ball, BoolArray, whole_ball
+from reticent_server.fitting.whole_scores import TAIL_DEGREES
+from reticent_server.kinds.glm.quasi import log_link
+from reticent_server.numerics import families as laws
+
+_SLOPE_STEP = 1e-3  # of η, of a central difference: its error is of order 10⁻⁶
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodScore:
+    """Satisfies fitting.whole_scores.WholeScore. law: without a dispersion of its own; scale: s; start: η₀."""
+
+    law: laws.Family
+    scale: float
+    limits: tuple[float, float]
+    start: float
+    varies: bool = True
+    signed: bool = False
+
+    @property
+    def unit(self) -> float:
+        """s/g(η₀)."""
+        return self.scale / self._gain
+
+    @property
+    def _gain(self) -> float:
+        return float(self.law.gain(np.array([self.start]))[0])
+
+    @property
+    def bound(self) -> float:
+        return inf
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0
+
+    @property
+    def most(self) -> float:
+        return 1.0
+
+    @property
+    def mean_square(self) -> float:
+        return 1.0
+
+    def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
+        least = np.minimum(
+            *(self.law.gain(np.clip(eta + e, *self.limits)) for e in (error, -error))
+        )
+        return np.minimum((least / self.scale) ** 2, 1.0)
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return Bent(self.away)
+
+    def leverage(self, eta: FloatArray) -> FloatArray:
+        return np.asarray(self.law.gain(eta) / self._gain)
+
+    def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(self.law.residual(y, eta) / self.scale)
+
+    def with_curvature(
+        self,
+        y: FloatArray,
+        eta: FloatArray,
+        clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
+    ) -> tuple[FloatArray, FloatArray]:
+        return self.evaluate(y, eta), np.maximum(self.law.observed(y, eta), 0.0)
+
+    def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """At η itself: steps know how the mean score bends."""
+        return np.ones_like(eta)
+
+    def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(rows,) E q where the solution's predictor is η + change, and its derivative."""
+        there = np.clip(eta + change, *self.limits)
+        q, up, down = (
+            self.evaluate(self.law.mean(there + h), eta) for h in (0.0, _SLOPE_STEP, -_SLOPE_STEP)
+        )
+        return q, np.asarray((up - down) / (2 * _SLOPE_STEP))
+
+    def beyond(self, length: FloatArray) -> FloatArray:
+        """Counts and amounts: of a law about as heavy as real tables' residuals."""
+        return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:  # noqa: ARG002 - one interface
+        return None
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        return whole_ball(len(direction), radius)
+
+
+@dataclass(frozen=True, slots=True)
+class LogLikelihoodScore(LikelihoodScore):
+    """With the link log: the mean score grows as the exponential."""
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        return Growing(log_link, most_off=inf)
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryLikelihoodScore(LikelihoodScore):
+    """Of yes or no: residuals have two values."""
+
+    def beyond(self, length: FloatArray) -> FloatArray:
+        eta = np.array([self.start])
+        p = float(self.law.mean(eta)[0])
+        one, none = (abs(float(self.evaluate(np.array([y]), eta)[0])) for y in (1.0, 0.0))
+        return np.asarray(p * (one > length) + (1 - p) * (none > length))
+
+    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape:
+        """Scores of the two values, each as often as the predictor says."""
+        p = self.law.mean(eta)
+        one, none = (lengths * np.abs(self.evaluate(y, eta)) for y in (np.ones_like(p), 0 * p))
+        return tail_shape(np.append(one, none), np.append(p, 1 - p) / len(p))

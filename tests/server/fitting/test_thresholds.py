@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one table of what intervals are trusted at: each threshold says its unit and why, and each rule has two sides."""
+
+import numpy as np
+import pytest
+
+from reticent_server.fitting import trust
+from reticent_server.fitting.trust import Threshold
+
+TABLE = {name: value for name, value in vars(trust).items() if isinstance(value, Threshold)}
+BELOW, ABOVE = 1 - 1e-9, 1 + 1e-9
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_each_has_a_unit_and_the_figure_that_chose_it(name: str) -> None:
+    threshold = TABLE[name]
+    assert threshold.value > 0
+    assert len(threshold.unit.split()) >= 3
+    assert len(threshold.reason.split()) >= 3
+
+
+def test_what_is_at_most_its_threshold_is_trusted_and_what_is_beyond_is_not() -> None:
+    gate, bared = trust.MOMENTS_GATE.value, trust.BARED.value
+    assert trust.moments_hold(gate * BELOW)
+    assert not trust.moments_hold(gate * ABOVE)
+    assert trust.bared(bared * np.array([BELOW, ABOVE])).tolist() == [False, True]
+    assert trust.skewed(trust.SKEWED.value * np.array([BELOW, ABOVE])).tolist() == [False, True]
+    spread = np.array([2.0, 2.0])
+    assert trust.blocks_tell(spread * [BELOW, ABOVE], spread).tolist() == [True, False]
+    least = trust.LEAST_DISPERSION.value
+    assert trust.dispersed(least * ABOVE)
+    assert not trust.dispersed(least * BELOW)
+    sd = trust.RESOLVED.value
+    assert trust.clear(np.array([sd * BELOW, sd * ABOVE]), 1.0).tolist() == [False, True]
