@@ -3,7 +3,7 @@
 
 `python -m benchmarks deadlines` measures this machine as a server does at start, then prints for n = 10⁴ and 10⁶
 (BENCH_DEADLINE_ROWS="1e4 1e6"): milliseconds, what the plan expects, when the reply is shown here (default time grid), that over the
-computation with a charge (CHARGE_MS), and whether the plan is steady. `Planned.taken` is made from it.
+computation with a charge (CHARGE_MS), and whether the plan is steady. `Planned.deadline_shares` is made from it.
 """
 
 import json

@@ -2,8 +2,10 @@
 """Free work that is asked for as fast as the network allows: what do others notice, and does the server keep its memory?
 
 A few keys send 64 of the most expensive questions a second: plans of 242 columns, of which half are hung up on, releases beyond the budget, and
-pages of the workbench with a question in their address. Of sixteen analysts, fifteen meanwhile look at their budgets and
-plan, once a second, and one fits. The same sixteen alone come first.
+pages of the workbench with a question in their address. A curator opens, one after the other, the files that take most to look at: little
+Parquet that is 360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is taken. Strangers send bodies
+that drip, that are packed, and that are too long, guess keys, and ask for what is not theirs. Of sixteen analysts,
+fifteen meanwhile look at their budgets and plan, once a second, and one fits. The same sixteen alone come first.
 
 BENCH_SECONDS   (300)  of the flood; the sixteen have a fifth of it alone before
 BENCH_RATE      (64)   expensive questions a second, of all flooders together
@@ -12,6 +14,8 @@ BENCH_ROWS      (100000)
 """
 
 import asyncio
+import gzip
+import io
 import json
 import os
 import re
@@ -24,10 +28,13 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reticent_server.cli.dataset_load import load_dataset
+from reticent_server.domain.roles import STAFF
 from support.installations.small import SCHEMA, _add_analyst, _table, build, opened, serving
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "300"))
@@ -40,6 +47,12 @@ PAUSE_SECONDS = 1.0  # of an analyst between two rounds
 DEAR = "y ~ poly(x, 10)*poly(m, 10)*b"
 FIT = {"kind": "linear_regression", "formula": "y ~ x + k + g"}
 LONGEST = 60.0  # seconds that an analyst waits for a reply: one that takes longer counts as so much
+LONG_CELL = 6_000_000  # characters, in each of sixty rows
+MANY_COLUMNS, WIDE = 10_000, 500  # more than are looked at, and as many as are taken
+BLANK_BYTES = 20_000_000
+PACKED_BYTES = 50_000_000  # of which gzip makes 50 KB
+TOO_LONG, DEEP = 1_000_000, 60_000  # bytes of a body and of a head; brackets within each other
+DRIPPING = 32  # connections that send a byte a second
 GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
 
 
@@ -52,12 +65,12 @@ class FloodedPlace:
     seconds: dict = field(default_factory=lambda: defaultdict(list))
     statuses: dict = field(default_factory=lambda: defaultdict(Counter))
 
-    async def ask(self, method, path, headers, body=b"", patience=LONGEST):
+    async def ask(self, method, path, headers, body=b"", patience=LONGEST, kind="application/json"):
         """Status, head and body; status 0: hung up after `patience` seconds."""
         lines = [f"{method} {path} HTTP/1.1", f"Host: {self.host}:{self.port}", "Connection: close"]
         lines += [f"{k}: {v}" for k, v in headers.items()]
         if body:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+            lines += [f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
         writer = None
         try:
             async with asyncio.timeout(patience):
@@ -84,8 +97,8 @@ def bearer(key):
     return {"Authorization": f"Bearer {key}"}
 
 
-def body(query, epsilon):
-    asked = {"dataset": "many", "query": query, "privacy": {"epsilon": epsilon}}
+def body(query, epsilon, dataset="many"):
+    asked = {"dataset": dataset, "query": query, "privacy": {"epsilon": epsilon}}
     return json.dumps(asked).encode()
 
 
@@ -106,28 +119,75 @@ def everybody(place, keys, until, phase):
     return (analyst(place, key, until, phase, fits=not k) for k, key in enumerate(keys))
 
 
-async def signed_in(place, key):
-    """The cookie of an analyst's session in the workbench."""
-    _, head, page = await place.ask("GET", "/workbench/sign-in", {})
-    cookie = re.search(r"(?i)set-cookie: ([^;]+)", head)[1]
-    token = re.search(rb'name="form_token" value="([0-9a-f]{96})"', page)[1].decode()
-    form = urlencode({"form_token": token, "key": key}).encode()
-    headers = {"Cookie": cookie, "Content-Type": "application/x-www-form-urlencoded"}
-    lines = [f"{k}: {v}" for k, v in headers.items()]
-    reader, writer = await asyncio.open_connection(place.host, place.port)
-    head = [
-        "POST /workbench/sign-in HTTP/1.1",
-        f"Host: {place.host}:{place.port}",
-        "Connection: close",
-        f"Content-Length: {len(form)}",
-        *lines,
-        "",
-        "",
+async def signed_in(place, key, site="workbench"):
+    """The cookie of a session in the workbench, or in the console."""
+    _, head, page = await place.ask("GET", f"/{site}/sign-in", {})
+    form = urlencode({"form_token": form_token(page), "key": key}).encode()
+    sent = {"Cookie": cookie_of(head)}
+    _, head, _ = await place.ask("POST", f"/{site}/sign-in", sent, form, kind=FORM)
+    return cookie_of(head)
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def cookie_of(head):
+    return re.search(r"(?i)set-cookie: ([^;]+)", head)[1]
+
+
+def form_token(page):
+    return re.search(rb'name="form_token" value="([0-9a-f]{96})"', page)[1].decode()
+
+
+def unpacked_parquet():
+    """A file of 13 KB that holds 360 MB of text, in one group of rows."""
+    text, file = pa.array(["x" * LONG_CELL]).take(pa.array([0] * 60)), io.BytesIO()
+    pq.write_table(pa.table({"text": text}), file, compression="zstd", use_dictionary=False)
+    return file.getvalue()
+
+
+def worst_files():
+    """By name, what takes most to look at."""
+    header = ",".join(f"c{i}" for i in range(MANY_COLUMNS))
+    row = ",".join(["1"] * MANY_COLUMNS)
+    names = ",".join(f"{i:0256d}" for i in range(WIDE))
+    cells = "\n".join(",".join([f"{k:040d}"] * WIDE) for k in range(1000))
+    return {
+        "unpacked.parquet": unpacked_parquet(),
+        "columns.csv": f"{header}\n{row}\n".encode(),
+        "blank.csv": b"a,b\n" + b"\n" * BLANK_BYTES + b"1,2\n",
+        "wide.csv": f"{names}\n{cells}\n".encode(),
+    }
+
+
+async def sent_file(place, cookie, name, content):
+    """The address of its page."""
+    headers = {"Cookie": cookie}
+    _, _, page = await place.ask("GET", "/console/tables", headers)
+    parts = [
+        b'--b\r\nContent-Disposition: form-data; name="form_token"\r\n\r\n',
+        form_token(page).encode(),
+        b'\r\n--b\r\nContent-Disposition: form-data; name="file"; filename="',
+        name.encode(),
+        b'"\r\n\r\n',
+        content,
+        b"\r\n--b--\r\n",
     ]
-    writer.write("\r\n".join(head).encode() + form)
-    reply = (await reader.read()).decode("latin-1")
-    writer.close()
-    return re.search(r"(?i)set-cookie: ([^;]+)", reply)[1]
+    kind = "multipart/form-data; boundary=b"
+    _, head, _ = await place.ask("POST", "/console/tables", headers, b"".join(parts), kind=kind)
+    return re.search(r"(?i)location: (\S+)", head)[1]
+
+
+async def curator(place, key, until):
+    """Opens the worst files, one look after the other."""
+    cookie = await signed_in(place, key, "console")
+    pages = {
+        name: await sent_file(place, cookie, name, content)
+        for name, content in worst_files().items()
+    }
+    while time.monotonic() < until:
+        for name, page in pages.items():
+            await place.timed(f"curator {name}", "GET", page, {"Cookie": cookie})
 
 
 async def flood(place, keys, until):
@@ -168,6 +228,48 @@ async def flood(place, keys, until):
         task.cancel()
 
 
+def abuses(key):
+    """By name, a request of which none is answered with more than a few words."""
+    packed = gzip.compress(b"{" + b" " * PACKED_BYTES + b"}", 9)
+    zipped = bearer(key) | {"Content-Encoding": "gzip"}
+    return {
+        "packed": ("POST", "/v1/plans", zipped, packed),
+        "too long": ("POST", "/v1/plans", bearer(key), b" " * TOO_LONG),
+        "deep": ("POST", "/v1/plans", bearer(key), b"[" * DEEP),
+        "guess": ("GET", "/v1/budget", bearer("rk_" + "0" * 43)),
+        "not theirs": ("GET", "/v1/releases/rel_absent", bearer(key)),
+        "long head": ("GET", "/healthz", {"X-Long": "x" * TOO_LONG}),
+    }
+
+
+async def abusers(place, key, until):
+    """All of these again and again, beside connections that send a byte of a body a second."""
+    async with asyncio.TaskGroup() as group:
+        for _ in range(DRIPPING):
+            group.create_task(dripping(place, until))
+        while time.monotonic() < until:
+            for name, request in abuses(key).items():
+                await place.timed(f"abuse {name}", *request)
+            await asyncio.sleep(PAUSE_SECONDS / 4)
+
+
+async def dripping(place, until):
+    while time.monotonic() < until:
+        writer = None
+        try:
+            _, writer = await asyncio.open_connection(place.host, place.port)
+            writer.write(b"POST /v1/plans HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{")
+            while time.monotonic() < until and not writer.is_closing():
+                await asyncio.sleep(1)
+                writer.write(b" ")
+                await writer.drain()
+        except OSError:  # it was closed
+            pass
+        finally:
+            if writer is not None:
+                writer.close()
+
+
 async def watched(process, until, seen):
     """Resident memory of the process and of those that it has started, in MB, twice a second."""
     while time.monotonic() < until:
@@ -199,7 +301,7 @@ def percentile(values, share):
     return round(float(np.percentile(values, 100 * share)), 3) if values else None
 
 
-async def phases(place, process, keys, flooders):
+async def phases(place, process, keys, flooders, carol):
     idle, memory = resident(process), []
     until = time.monotonic() + SECONDS / 5
     await asyncio.gather(*everybody(place, keys, until, "alone"))
@@ -207,6 +309,8 @@ async def phases(place, process, keys, flooders):
     await asyncio.gather(
         *everybody(place, keys, until, "flooded"),
         flood(place, flooders, until),
+        curator(place, carol, until),
+        abusers(place, flooders[0], until),
         watched(process, until, memory),
     )
     return idle, max(memory)
@@ -218,6 +322,7 @@ def measured(folder):
     (folder / "many.yaml").write_text(SCHEMA)
     load_dataset(installation.settings, "many", folder / "many.csv", folder / "many.yaml")
     with opened(installation.settings) as services:
+        carol = services.access.add_curator("carol", STAFF, by="t")
         services.ledger.set_population_cap("many", epsilon=1e6, delta=0.1, rule="basic", by="b")
         keys = [
             _add_analyst(services, f"analyst{k}", "many", 1000, 1e-2, "basic")
@@ -233,7 +338,7 @@ def measured(folder):
         host, port = server.url.removeprefix("http://").split(":")
         place = FloodedPlace(host, int(port))
         time.sleep(SETTLING_SECONDS)
-        idle, most = asyncio.run(phases(place, server.process.pid, keys, flooders))
+        idle, most = asyncio.run(phases(place, server.process.pid, keys, flooders, carol))
     found = {
         f"{name} {label}": percentile(values, share)
         for name, values in sorted(place.seconds.items())

@@ -40,7 +40,7 @@ BOUND = 30.0  # of every number
 
 
 @dataclass(frozen=True)
-class Line:
+class ProfiledLine:
     """profile: its ε; 0: none; infinite: the exact one. further: columns that the model does not read (of `wide`)."""
 
     table: str
@@ -75,10 +75,10 @@ class Line:
 
 PROFILES = (0.1, 0.5, np.inf, 0.0)
 EVERY = (
-    *(Line("persons", profile, 1.0) for profile in (0.1, 0.5, np.inf, 0.0)),
-    *(Line("persons", profile, 1.0, loss="huber") for profile in (0.5, np.inf)),
+    *(ProfiledLine("persons", profile, 1.0) for profile in (0.1, 0.5, np.inf, 0.0)),
+    *(ProfiledLine("persons", profile, 1.0, loss="huber") for profile in (0.5, np.inf)),
     *(
-        Line("wide", profile, epsilon, further)
+        ProfiledLine("wide", profile, epsilon, further)
         for further in (20, 40)
         for epsilon in (1.0, 4.0)
         for profile in PROFILES
@@ -86,7 +86,7 @@ EVERY = (
 )
 
 
-def table(line: Line, seed: int) -> tuple[dict[str, FloatArray], FloatArray]:
+def table(line: ProfiledLine, seed: int) -> tuple[dict[str, FloatArray], FloatArray]:
     """Columns, of persons by places, and which places have no row."""
     rng = np.random.default_rng(seed)
     if line.table == "wide":
@@ -111,7 +111,7 @@ def _series(rng: np.random.Generator) -> FloatArray:
     return x
 
 
-def facts(line: Line, columns: dict[str, FloatArray], absent: FloatArray) -> DatasetFacts:
+def facts(line: ProfiledLine, columns: dict[str, FloatArray], absent: FloatArray) -> DatasetFacts:
     """With the curator's profile of this table."""
     n = PERSONS if line.table == "persons" else RECORDS
     public = DatasetFacts("b", "b", 1, "v", n, line.schema)
@@ -123,7 +123,7 @@ def facts(line: Line, columns: dict[str, FloatArray], absent: FloatArray) -> Dat
     return replace(public, profile=profile_of(released, "rel_0"))
 
 
-def _exact(line: Line, columns: dict[str, FloatArray], absent: FloatArray) -> Profile:
+def _exact(line: ProfiledLine, columns: dict[str, FloatArray], absent: FloatArray) -> Profile:
     known = {}
     for c in line.schema.columns:
         values = columns[c.name][~absent]
@@ -139,7 +139,7 @@ def block(columns: dict[str, FloatArray], absent: FloatArray) -> Block:
     return Block(0, len(absent), columns, {ABSENT: absent} if absent.any() else {})
 
 
-def usual(line: Line, columns: dict[str, FloatArray], absent: FloatArray) -> FloatArray:
+def usual(line: ProfiledLine, columns: dict[str, FloatArray], absent: FloatArray) -> FloatArray:
     """Least squares' slopes, of persons as PanelOLS has them."""
     if line.table == "wide":
         g = columns["g"]
@@ -156,7 +156,7 @@ def usual(line: Line, columns: dict[str, FloatArray], absent: FloatArray) -> Flo
     return np.asarray(np.linalg.lstsq(X, deviations(columns["y"]), rcond=None)[0])
 
 
-def one(line: Line, seed: int) -> dict[str, Any] | None:
+def one(line: ProfiledLine, seed: int) -> dict[str, Any] | None:
     columns, absent = table(line, seed)
     known = facts(line, columns, absent)
     planned = plan(known, line.query, offer(line.epsilon))
@@ -175,7 +175,7 @@ def one(line: Line, seed: int) -> dict[str, Any] | None:
     }
 
 
-def figures(line: Line, tables: int = TABLES) -> dict[str, Any]:
+def figures(line: ProfiledLine, tables: int = TABLES) -> dict[str, Any]:
     """A line's figures."""
     ones = [one(line, FIRST_SEED + k) for k in range(tables)]
     covered = np.concatenate([x["covered"] for x in ones if x])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the migrations into what is built: into a wheel as part of the package, so that `reticent init` finds them."""
+"""Puts the migrations into what is built: into a wheel as part of the package, so that `reticent
+init` finds them."""
 
 from pathlib import Path
 from typing import Any

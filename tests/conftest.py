@@ -56,8 +56,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Modules and items live to the end: the garbage collector no longer goes over them, which took half a second each time."""
+    """Modules and items live to the end: the garbage collector no longer goes over them, which took half a second each time.
+    It looks for cycles one tenth as often as usual, which took a twentieth of the time."""
     gc.freeze()
+    gc.set_threshold(7_000, 10, 10)
     gc.enable()
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Breaks the code on purpose: every mutant must turn the test that should see it red.
 
-    python tools/mutants.py [--results FILE] [WORD …]
+    python tools/mutants.py [--results FILE] [--jobs N] [WORD …]
 
 Each mutant is one named line, replaced in a copy of the tree; the named test is then run there. The
 command fails if a mutant survives, if its line is no longer in the file, or if the test is not green
@@ -9,29 +9,37 @@ without it.
 Where `make test` runs a sample of a test's cases, the rest are run for what the sample does not kill. A mutant with
 `"audit": true` is one of a test that `make audit` runs. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
 as it is known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with the
-same FILE: a mutant that was killed there, and has not been changed since, is not run again.
+same FILE: a mutant that was killed there, and has not been changed since, is not run again. N: tests at a time, each
+with a copy of the tree of its own; as many as there are cores unless told.
 
 Every run is a fork of this process, which has the libraries (none of this project's code) in memory:
 importing them takes longer than most of the tests.
 """
 
+import argparse
+import compileall
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import py_compile
 import shutil
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("server", "client", "r", "tests", "benchmarks", "migrations", "pyproject.toml")
+COMPILED = ("server", "client", "tests/support", "benchmarks")
 SECONDS = 900
 LIBRARIES = (
     *("adbc_driver_postgresql.dbapi", "adbc_driver_sqlite.dbapi", "alembic.command", "fastapi"),
@@ -90,44 +98,74 @@ class Results:
         return {mutant for mutant, result in last.items() if result == KILLED}
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The mutants that one test should see."""
+
+    test: str
+    audit: bool
+    mutants: tuple[Mutant, ...]
+
+
 def main(arguments: list[str]) -> int:
     """0 if every mutant is killed."""
-    results, wanted = _read(arguments)
+    asked = _read(arguments)
+    results = Results(asked.results)
     mutants = [Mutant(**entry) for entry in json.loads((ROOT / "tools/mutants.json").read_text())]
-    mutants = [m for m in mutants if not wanted or any(w in m.name for w in wanted)]
+    mutants = [m for m in mutants if not asked.words or any(w in m.name for w in asked.words)]
     left = set(mutants) - results.killed()
-    by_test: dict[tuple[str, bool], list[Mutant]] = {}
-    for mutant in mutants:
-        if mutant in left:
-            by_test.setdefault((mutant.test, mutant.audit), []).append(mutant)
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        _copy(tree)
+    groups = _groups([mutant for mutant in mutants if mutant in left])
+    if groups:
         _import_libraries()
-        for (test, audit), its in by_test.items():
-            left -= _killed_by(tree, test, its, results, audit=audit)
+        with tempfile.TemporaryDirectory() as folder:
+            _copy(Path(folder, "tree"))
+            for killed in _each(groups, results, Path(folder), min(asked.jobs, len(groups))):
+                left -= killed
     print(f"{len(mutants) - len(left)} of {len(mutants)} mutants killed")
     return 1 if left else 0
 
 
-def _read(arguments: list[str]) -> tuple[Results, list[str]]:
-    if arguments[:1] != ["--results"]:
-        return Results(None), arguments
-    return Results(Path(arguments[1])), arguments[2:]
+def _read(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--results", type=lambda name: Path(name).absolute(), metavar="FILE")
+    parser.add_argument("--jobs", "-j", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("words", nargs="*", metavar="WORD")
+    return parser.parse_args(arguments)
 
 
-def _killed_by(
-    tree: Path, test: str, mutants: list[Mutant], results: Results, *, audit: bool
-) -> set[Mutant]:
-    """Those of the mutants that turn the test red, if it is green without them."""
+def _groups(mutants: Sequence[Mutant]) -> list[Group]:
+    found: dict[tuple[str, bool], list[Mutant]] = {}
+    for mutant in mutants:
+        found.setdefault((mutant.test, mutant.audit), []).append(mutant)
+    return [Group(test, audit, tuple(its)) for (test, audit), its in found.items()]
+
+
+def _each(
+    groups: Sequence[Group], results: Results, folder: Path, jobs: int
+) -> Iterator[set[Mutant]]:
+    """The killed of each group, from processes that are forked from this one."""
+    with get_context("fork").Pool(jobs, _start, (folder,)) as pool:
+        yield from pool.imap_unordered(partial(_killed_by, results), groups)
+
+
+def _start(folder: Path) -> None:
+    """A process that tries mutants, in a copy of the tree."""
+    own = Path(tempfile.mkdtemp(dir=folder))
+    shutil.copytree(folder / "tree", own, dirs_exist_ok=True)
+    os.chdir(own)
+
+
+def _killed_by(results: Results, group: Group) -> set[Mutant]:
+    """Those of the mutants that turn the test red, if it is green without them. The tree is the folder worked in."""
+    tree = Path.cwd()
     started = time.monotonic()
-    selections = (ALL,) if audit else (SUITE, REST)
-    if not all(_green(tree, test, selection) for selection in selections):
-        for mutant in mutants:
+    selections = (ALL,) if group.audit else (SUITE, REST)
+    if not all(_green(tree, group.test, selection) for selection in selections):
+        for mutant in group.mutants:
             results.add(mutant, RED, time.monotonic() - started)
         return set()
     killed = set()
-    for mutant in mutants:
+    for mutant in group.mutants:
         started = time.monotonic()
         result = _result(tree, mutant, selections)
         results.add(mutant, result, time.monotonic() - started)
@@ -137,6 +175,9 @@ def _killed_by(
 
 
 def _copy(tree: Path) -> None:
+    """What tests need, and what it is compiled to. A source is compared with its hash: a mutant may be as long as the line
+    that it replaces, and written in the same second."""
+    tree.mkdir()
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
@@ -144,6 +185,9 @@ def _copy(tree: Path) -> None:
             shutil.copytree(source, tree / name, ignore=ignore)
         else:
             shutil.copy(source, tree / name)
+    for name in COMPILED:
+        mode = py_compile.PycInvalidationMode.CHECKED_HASH
+        compileall.compile_dir(tree / name, quiet=2, invalidation_mode=mode)
 
 
 def _import_libraries() -> None:
@@ -197,7 +241,7 @@ def _passed(tree: Path, test: str, selection: str) -> int:
     for descriptor in (0, 1, 2):
         os.dup2(nowhere, descriptor)
     os.chdir(tree)
-    sys.dont_write_bytecode = True  # a mutant of the same size and second would not be read again
+    sys.dont_write_bytecode = True  # what is compiled is of the tree without a mutant
     sources = os.pathsep.join(str(tree / name) for name in ("server", "client"))
     os.environ |= {"PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"}
     import pytest  # noqa: PLC0415

@@ -69,10 +69,10 @@ PARTS: Json = {
     "amount": {
         "type": "object",
         "required": ["epsilon", "delta", "rho"],
-        "properties": {"epsilon": _SIZE, "delta": _SHARE, "rho": _SIZE, "rho_delta": _SHARE},
+        "properties": {"epsilon": _SIZE, "delta": _SHARE, "rho": _SIZE, "rho_delta": _SHARE, "rho_gdp": {"type": ["number", "null"], "minimum": 0}},
         "additionalProperties": False,
         "description": "What was charged: (epsilon, delta) and, in zero-concentrated differential privacy, rho "
-        "(rho_delta-approximate).",
+        "(rho_delta-approximate); rho_gdp is what accounts under the rule gdp are debited as rho.",
     },
     "guarantee": {
         "type": "object",

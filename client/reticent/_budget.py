@@ -20,10 +20,10 @@ _HEADER = ("data set", "rule", "promise", "total", "spent", "left", "left as ε"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" (Σρ and Σδ under one (ε, δ)). project: the
+    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" or "gdp" (Σρ and Σδ under one (ε, δ)). project: the
     name of the shared project whose it is; None: the caller's own.
 
-    total, spent, remaining: in what the rule adds up. Under zcdp that is rho and rho_delta; `total` has the
+    total, spent, remaining: in what the rule adds up. Under the last two that is rho and rho_delta; `total` has the
     epsilon and delta that were given, too, and the epsilon of the others is the one that their rho implies.
     """
 
@@ -150,12 +150,13 @@ def left_after(account: Account, releases: Sequence[Release]) -> list[tuple[date
     Computed backwards from what is left now, so that it is true at the end; a credit or a changed total,
     which releases do not tell, would show as a higher or lower beginning.
     """
-    unit = "rho" if account.rule == "zcdp" else "epsilon"
+    unit = "epsilon" if account.rule == "basic" else "rho"
+    charged = "rho_gdp" if account.rule == "gdp" else unit
     total, left = (float(getattr(a, unit) or 0.0) for a in (account.total, account.remaining))
     mine = [r for r in releases if r.dataset == account.dataset and r.status != _UNCHARGED]
     steps = []
     for release in sorted(mine, key=lambda r: r.created_at, reverse=True):
         share = 100 * min(1.0, left / total) if total else 0.0
         steps.append((datetime.fromisoformat(release.created_at), share))
-        left += float(getattr(release.charged, unit) or 0.0)
+        left += float(getattr(release.charged, charged) or 0.0)
     return steps[::-1]

@@ -98,7 +98,7 @@ class BundlePlan:
         known = [cost for cost in costs if cost is not None]
         if len(known) < len(costs):
             return False
-        parts = ("rho", "rho_delta") if known[0].rule == "zcdp" else ("epsilon", "delta")
+        parts = ("rho", "rho_delta") if known[0].rule != "basic" else ("epsilon", "delta")
         return all(
             sum(getattr(each.cost, part) or 0.0 for each in known)
             <= (getattr(known[0].remaining, part) or 0.0)

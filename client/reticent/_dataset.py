@@ -159,9 +159,13 @@ class Dataset(Methods):
         """
         return self._named("negbin", formula, where, {"dispersion": dispersion} | more)
 
-    def _named(self, name: str, formula: str, where: str | None, more: Mapping[str, Any]) -> Any:
+    def _named(
+        self, name: str, formula: str, where: str | None, more: Mapping[str, Any]
+    ) -> "RegressionResults | GroupRegressions | NoReply":
         kind, fields = _names.fields_of(name, more)
-        return getattr(self, kind)(formula, where=where, **fields)
+        answer: RegressionResults | GroupRegressions | NoReply
+        answer = getattr(self, kind)(formula, where=where, **fields)
+        return answer
 
     def budgeted(
         self,

@@ -83,7 +83,7 @@ class NotFound(ReticentError):
 class BudgetExhausted(ReticentError):
     """The request costs more than is left; nothing was charged.
 
-    remaining: what is left, by name: epsilon and delta under the rule basic; rho and rho_delta under zcdp, and the epsilon
+    remaining: what is left, by name: epsilon and delta under the rule basic; rho and rho_delta under zcdp and gdp, and the epsilon
     that they amount to, as `client.budget()` shows them.
 
     >>> try:

@@ -12,23 +12,25 @@ from reticent._text import plain
 class Amount:
     """A privacy amount; None where the account's rule has no such part.
 
-    An account under the rule basic counts epsilon and delta, one under zcdp rho and rho_delta.
+    An account under the rule basic counts epsilon and delta, one under zcdp or gdp rho and rho_delta. Of a release
+    rho_gdp is what is debited as rho under gdp.
     """
 
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
     rho_delta: float | None = None
+    rho_gdp: float | None = None
 
     def under(self, rule: str) -> str:
         """The parts that add up under an account's rule: ε and δ, or ρ and δ (its rho_delta)."""
         basic = (("ε", self.epsilon), ("δ", self.delta))
-        named = (("ρ", self.rho), ("δ", self.rho_delta)) if rule == "zcdp" else basic
+        named = (("ρ", self.rho), ("δ", self.rho_delta)) if rule != "basic" else basic
         return ", ".join(f"{name} = {plain(value)}" for name, value in named if value is not None)
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Amount":
-        names = ("epsilon", "delta", "rho", "rho_delta")
+        names = ("epsilon", "delta", "rho", "rho_delta", "rho_gdp")
         return cls(*(_float(content.get(name)) for name in names))
 
     def __str__(self) -> str:

@@ -47,6 +47,7 @@ class Profile:
     def from_json(
         cls, name: str, n: int, schema: Schema, content: Mapping[str, Any] | None
     ) -> "Profile":
+        """Of the data set `name` with n records. content: the profile of GET /v1/datasets/{name}; None: there is none."""
         if content is None:
             return cls(name, n, schema, {})
         probabilities = tuple(map(float, content["probabilities"]))

@@ -28,7 +28,7 @@ class Column:
         numeric = content["kind"] in {"numeric", "integer"}
         return cls(
             name=name,
-            kind="date" if content.get("date") else str(content["kind"]),
+            kind=next((k for k in ("date", "ordered") if content.get(k)), str(content["kind"])),
             lower=float(content["lower"]) if numeric else None,
             upper=float(content["upper"]) if numeric else None,
             levels=tuple(map(str, content.get("levels") or ())),

@@ -99,6 +99,6 @@ print.reticent_plan <- function(x, ...) {
   for (each in list(x, x$other_target)) {
     if (nzchar(text_or(each$answers)) && !is.null(x$other_target)) cat(target_line(each), "\n", sep = "")
   }
-  utils::str(unclass(x)[setdiff(names(x), "query")], give.attr = FALSE, vec.len = 6, no.list = TRUE)
+  utils::str(unclass(x)[setdiff(names(x), c("query", "answers", "other_target"))], give.attr = FALSE, vec.len = 6, no.list = TRUE)
   invisible(x)
 }

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def create_app(services: Services, *, sweeps: bool = True, console: bool = True) -> "FastAPI":
     """The HTTP application over `services`; `sweeps` as in make_application.
 
-    console: whether the curator's pages are here; they are on the curator's port where there is one.
+    console: whether the curator's pages are here; they are on the curator's port where there is
+    one.
     """
     # Imported here: the curator's other commands do without a web framework, and start faster.
     from reticent_server.api.application import make_application  # noqa: PLC0415

@@ -102,7 +102,8 @@ def _noted(engine: Engine) -> Engine:
 
 @contextmanager
 def disposing() -> Iterator[None]:
-    """Disposes the engines that the block has made, when it ends: a command's connections end with it."""
+    """Disposes the engines that the block has made, when it ends: a command's connections end with
+    it."""
     engines: list[Engine] = []
     token = _made.set(engines)
     try:
@@ -141,8 +142,9 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 
 def _write_ahead(cursor: Any) -> None:
-    """The journal of a new file becomes WAL. SQLite's own waiting does not cover this switch: of two processes that
-    open a new file at once, one is told at once that it is busy (the low byte of the code; the rest says why)."""
+    """The journal of a new file becomes WAL. SQLite's own waiting does not cover this switch: of
+    two processes that open a new file at once, one is told at once that it is busy (the low byte of
+    the code; the rest says why)."""
     until = time.monotonic() + BUSY_TIMEOUT_MS / 1000
     while True:
         try:

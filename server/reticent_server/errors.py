@@ -46,7 +46,8 @@ class Unauthorized(ReticentError):
 
 
 class WeakSignIn(ReticentError):
-    """The identity provider's token is valid, and says too little about how somebody signed in there."""
+    """The identity provider's token is valid, and says too little about how somebody signed in
+    there."""
 
     code, status, title = "weak_sign_in", 401, "Stronger sign-in needed"
 
@@ -125,7 +126,8 @@ class RateLimited(ReticentError):
 
 
 class CallerLeft(ReticentError):
-    """Nothing was charged: work ends for which nobody waits. Logs and metrics see the status, which is nginx' own."""
+    """Nothing was charged: work ends for which nobody waits. Logs and metrics see the status, which
+    is nginx' own."""
 
     code, status, title = "caller_left", 499, "The caller has hung up"
 
@@ -148,7 +150,8 @@ class QueueFull(Unavailable):
 
 
 class Damaged(Unavailable):
-    """The database's files are not as the database wrote them; what to do is for whoever installed the server."""
+    """The database's files are not as the database wrote them; what to do is for whoever installed
+    the server."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Marks of processes, by which another process of the same machine knows whether one is alive still.
+"""Marks of processes, by which another process of the same machine knows whether one is alive
+still.
 
-A mark is of the machine as processes see it (this start of it, and the namespace in which they are numbered) and of the
-process (its number, and when it began, as numbers are used again). It tells nobody else anything. Where the system does
-not say who is alive (other systems than Linux, or processes that are hidden), there are no marks, and nobody is gone.
+A mark is of the machine as processes see it (this start of it, and the namespace in which they are
+numbered) and of the process (its number, and when it began, as numbers are used again). It tells
+nobody else anything. Where the system does not say who is alive (other systems than Linux, or
+processes that are hidden), there are no marks, and nobody is gone.
 """
 
 import os
@@ -15,13 +17,14 @@ from hashlib import sha256
 from pathlib import Path
 
 MARK = 12
-"""Characters of a mark: six of the machine and six of the process, 36 bits each. A living process with a dead one's mark
-(one in 10⁷ among a thousand) keeps it alive, which is the safe side."""
+"""Characters of a mark: six of the machine and six of the process, 36 bits each. A living process
+with a dead one's mark (one in 10⁷ among a thousand) keeps it alive, which is the safe side."""
 
 _HALF = MARK // 2
 _PROC = Path("/proc")
 _BEGAN = 19
-"""Place of the time of its beginning among the fields after a process's name (proc_pid_stat(5): the 22nd of all)."""
+"""Place of the time of its beginning among the fields after a process's name (proc_pid_stat(5): the
+22nd of all)."""
 
 
 def own_mark() -> str:
@@ -58,7 +61,8 @@ def _mark(machine: str, pid: int, began: str) -> str:
 
 @cache
 def _machine() -> str:
-    """Of this start of the machine and this namespace of processes; empty where the system does not say."""
+    """Of this start of the machine and this namespace of processes; empty where the system does not
+    say."""
     with suppress(OSError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii")
         return _short(f"{boot} {(_PROC / 'self/ns/pid').readlink()}")
@@ -71,7 +75,8 @@ def _everybody_is_seen() -> bool:
 
 
 def _began(pid: int) -> str:
-    """When a process began, in ticks since the machine did; empty where there is none, or only what is left of one."""
+    """When a process began, in ticks since the machine did; empty where there is none, or only what
+    is left of one."""
     with suppress(OSError):
         fields = (
             (_PROC / str(pid) / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()

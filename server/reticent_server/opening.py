@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens what is in the database: catalogue, access, ledger. Imports no engine, vault or web framework,
-which take a second to import, so that the curator's commands start at once."""
+"""Opens what is in the database: catalogue, access, ledger. Imports no engine, vault or web
+framework, which take a second to import, so that the curator's commands start at once."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +35,8 @@ _NOT_READY = "The database is not ready; run `reticent init` first."
 
 
 def open_books(settings: Settings, clock: Clock | None = None) -> Books:
-    """Accounts, access and catalogue, for commands that read no private table. Raises CuratorError."""
+    """Accounts, access and catalogue, for commands that read no private table. Raises
+    CuratorError."""
     return books_on(ready_engine(settings), settings, clock or SystemClock())
 
 
@@ -59,7 +60,8 @@ def books_on(engine: Engine, settings: Settings, clock: Clock) -> Books:
 
 @contextmanager
 def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Catalog]:
-    """The catalogue alone, for commands that need neither the vault nor the secrets. CuratorError."""
+    """The catalogue alone, for commands that need neither the vault nor the secrets.
+    CuratorError."""
     engine = ready_engine(settings)
     try:
         yield Catalog(engine, clock or SystemClock())

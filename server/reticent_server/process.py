@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every process of this program does first, as it may hold private cells and secrets in memory; and how it starts others."""
+"""What every process of this program does first, as it may hold private cells and secrets in
+memory; and how it starts others."""
 
 import ctypes
 import os
@@ -33,8 +34,8 @@ class Closable(Protocol):
 
 
 def child(module: str, line: socket.socket, *arguments: str) -> "subprocess.Popen[bytes]":
-    """A process of this program that runs a module with the number of its end of a line, and other arguments. It gets none of
-    this process' settings and files, and talks to nobody else."""
+    """A process of this program that runs a module with the number of its end of a line, and other
+    arguments. It gets none of this process' settings and files, and talks to nobody else."""
     environment = {k: os.environ[k] for k in _KEPT_VARIABLES if k in os.environ}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(  # noqa: S603 - this interpreter

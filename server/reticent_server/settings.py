@@ -25,38 +25,39 @@ class Settings(BaseModel):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
-    max_body_seconds: for a request's head, and then for its body.
-    upload_bytes: of a file that a curator sends to the console, 0: none is taken; upload_seconds: for its way
-    here; staging_folder: where it waits for its schema, by default beside a vault that is a file. sources_folder:
-    with folders of Parquet files, which curators may register in the console; none: no folder.
-    s3_endpoint: of registered Parquet files at s3://…, https://HOST[:PORT], or http:// of this machine; empty: AWS.
-    s3_region: of the buckets; empty: as AWS_REGION says. s3_ca: PEM file of the authority of that endpoint; none: the
-    system's. Credentials are not settings: they come from AWS_ACCESS_KEY_ID and the like, a profile or the machine's role.
-    release_threads: of this process, for releases that are waited for; one analyst has at most half.
-    plan_slots: pieces of free work (plans, forecasts, previews, simulations) at a time, of all worker processes together and one at least of
-    each; one caller has one at a time. plan_queue: how many more of one caller's wait. plan_seconds: processor time of one; plan_megabytes: memory of
-    a process that plans, which is started when the first takes long.
-    release_slots: releases answered later that are computed side by side. queue_seconds: how far ahead
-    one analyst's last planned answer may be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database for `dataset register`, where a command line would show it.
-    dask_scheduler: tls://HOST:PORT, with the PEM files dask_ca, dask_certificate and dask_key of a
-    client; none: `dask_workers` processes on this machine.
-    secrets_json: the secrets themselves, or secrets_command: a command that prints them (both instead of
-    secrets_file, and never written).
-    key_file: with a key, as whose holder commands act, with the rights of its roles; none: with every right.
-    anchor_file: where heads of the ledger's chain are written down, best on another machine's disk: a
-    file, or a directory that is there (a file for each). A server whose database does not have the last
-    one in its chain does not start. anchor_seconds: between two of them.
-    database_connections, vault_connections: how many this server may hold open, all its worker
-    processes together; several servers on one PostgreSQL add up.
-    requests_per_minute: of one key, over all processes on the database; sign_ins_per_minute: attempts at
-    the console, of one key, and of all unknown ones together. cors_origins: of the web
-    pages, separated by blanks, that browsers may let ask; none by default.
-    oidc_issuer: the identity provider, as its tokens name it; empty: keys only. oidc_client_id, and
-    oidc_client_secret_file where it has a secret: this server as the provider knows it. oidc_redirect_url:
-    of the console, as registered there; without it the console takes keys only. oidc_workbench_redirect_url: the same of the
-    analysts' workbench. oidc_audience: of
-    bearer tokens, by default the client id. oidc_acr, oidc_amr: separated by blanks, values of which a token
-    must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
+    max_body_seconds: for a request's head, and then for its body. upload_bytes: of a file that a
+    curator sends to the console, 0: none is taken; upload_seconds: for its way here;
+    staging_folder: where it waits for its schema, by default beside a vault that is a file.
+    sources_folder: with folders of Parquet files, which curators may register in the console; none:
+    no folder. s3_endpoint: of registered Parquet files at s3://…, https://HOST[:PORT], or http://
+    of this machine; empty: AWS. s3_region: of the buckets; empty: as AWS_REGION says. s3_ca: PEM
+    file of the authority of that endpoint; none: the system's. Credentials are not settings: they
+    come from AWS_ACCESS_KEY_ID and the like, a profile or the machine's role. release_threads: of
+    this process, for releases that are waited for; one analyst has at most half. plan_slots: pieces
+    of free work (plans, forecasts, previews, simulations) at a time, of all worker processes
+    together and one at least of each; one caller has one at a time. plan_queue: how many more of
+    one caller's wait. plan_seconds: processor time of one; plan_megabytes: memory of a process that
+    plans, which is started when the first takes long. release_slots: releases answered later that
+    are computed side by side. queue_seconds: how far ahead one analyst's last planned answer may
+    be. cancels_per_minute: of one analyst, over all processes. source_url: of the external database
+    for `dataset register`, where a command line would show it. dask_scheduler: tls://HOST:PORT,
+    with the PEM files dask_ca, dask_certificate and dask_key of a client; none: `dask_workers`
+    processes on this machine. secrets_json: the secrets themselves, or secrets_command: a command
+    that prints them (both instead of secrets_file, and never written). key_file: with a key, as
+    whose holder commands act, with the rights of its roles; none: with every right. anchor_file:
+    where heads of the ledger's chain are written down, best on another machine's disk: a file, or a
+    directory that is there (a file for each). A server whose database does not have the last one in
+    its chain does not start. anchor_seconds: between two of them. database_connections,
+    vault_connections: how many this server may hold open, all its worker processes together;
+    several servers on one PostgreSQL add up. requests_per_minute: of one key, over all processes on
+    the database; sign_ins_per_minute: attempts at the console, of one key, and of all unknown ones
+    together. cors_origins: of the web pages, separated by blanks, that browsers may let ask; none
+    by default. oidc_issuer: the identity provider, as its tokens name it; empty: keys only.
+    oidc_client_id, and oidc_client_secret_file where it has a secret: this server as the provider
+    knows it. oidc_redirect_url: of the console, as registered there; without it the console takes
+    keys only. oidc_workbench_redirect_url: the same of the analysts' workbench. oidc_audience: of
+    bearer tokens, by default the client id. oidc_acr, oidc_amr: separated by blanks, values of
+    which a token must have one, to be one of the staff or, by oidc_assurance_of, to be anybody.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)

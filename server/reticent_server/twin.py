@@ -22,13 +22,14 @@ from pydantic import TypeAdapter, ValidationError
 from reticent_server.api.problems import problem
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.domain.clock import SystemClock
+from reticent_server.domain.column_kind import published_kind
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
-from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema, Unit
+from reticent_server.domain.schema import Column, Recode, Schema, Unit
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.formula.features import parse_view
@@ -152,7 +153,8 @@ def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
 
 
 def _column(name: str, column: Mapping[str, Any]) -> Column:
-    dates, kind = bool(column.get("date")), ColumnKind(column["kind"])
+    dates = bool(column.get("date"))
+    kind = published_kind(column["kind"], ordered=bool(column.get("ordered")))
     levels, recode = tuple(column["levels"] or ()), Recode(date=ISO_DATES if dates else "")
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])

@@ -59,6 +59,7 @@ def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk)
     page.get_by_role("heading", name="Sign in").wait_for()
 
 
+@pytest.mark.audit
 def test_a_data_set_its_charges_and_a_release(inside: Page) -> None:
     inside.get_by_text("Verified just now").wait_for()
     inside.get_by_role("link", name="people").first.click()
@@ -120,6 +121,7 @@ def test_an_analyst_is_added_given_a_budget_rotated_and_revoked(inside: Page, de
     assert access.authenticate(third) is None
 
 
+@pytest.mark.audit
 def test_a_cap_is_raised_and_a_credit_is_written(inside: Page, desk: Desk) -> None:
     inside.goto("/console/budgets?dataset=people")
     inside.get_by_label("Total ε").fill("12")

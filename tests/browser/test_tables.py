@@ -90,6 +90,7 @@ def test_from_a_file_to_a_table(inside: Page, desk: Desk, file: Path) -> None:
     assert desk.services.catalog.facts("adult").policy.max_epsilon == 2.0
 
 
+@pytest.mark.audit
 def test_only_the_fields_of_the_kind_are_shown_and_what_is_typed_is_kept(
     inside: Page, desk: Desk, file: Path
 ) -> None:

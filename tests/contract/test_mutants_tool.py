@@ -74,33 +74,27 @@ def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     return found.returncode, found.stdout.splitlines()
 
 
-def test_a_mutant_is_killed_seen_through_stale_or_not_tried(tree: Path) -> None:
-    status, lines = run(tree)
-    assert status == 1
-    assert [line.split()[0] for line in lines[:-1]] == ["killed", "STALE", "SURVIVED", "RED"]
-    assert lines[-1] == "1 of 4 mutants killed"
-    assert run(tree, "thr", "elsewhere") == (0, ["killed    three", "1 of 1 mutants killed"])
-
-
-def test_a_run_goes_on_where_it_was_stopped(tree: Path) -> None:
-    file = tree / "results.jsonl"
-    run(tree, "--results", str(file), "three")
-    run(tree, "--results", str(file), "unseen")
-    kept = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(line["name"], line["result"]) for line in kept] == [
-        ("three", "killed"),
-        ("unseen", "SURVIVED"),
-    ]
-    status, lines = run(tree, "--results", str(file))
-    assert status == 1
-    assert [line.split()[1] for line in lines[:-1]] == ["unseen", "gone", "untried"]
-    assert lines[-1] == "1 of 4 mutants killed"
-
-
 def test_a_mutant_that_was_changed_is_run_again(tree: Path) -> None:
     file = tree / "results.jsonl"
-    run(tree, "--results", str(file), "three")
+    first = run(tree, "--results", str(file), "thr", "elsewhere")
+    assert first == (0, ["killed    three", "1 of 1 mutants killed"])
     assert run(tree, "--results", str(file), "three")[1] == ["1 of 1 mutants killed"]
     path = tree / "tools/mutants.json"
     path.write_text(path.read_text().replace('"3 * x"', '"4 * x"', 1))
     assert run(tree, "--results", str(file), "three")[1][0] == "killed    three"
+
+
+def test_a_mutant_is_killed_seen_through_stale_or_not_tried_of_several_at_once(tree: Path) -> None:
+    """Each in a tree of its own: what one replaces, another does not see."""
+    entries = json.loads((tree / "tools/mutants.json").read_text())
+    (tree / "tests/test_again.py").write_text(TESTS)
+    again = [
+        e | {"name": f"{e['name']} again", "test": e["test"].replace("doubled", "again")}
+        for e in entries
+    ]
+    (tree / "tools/mutants.json").write_text(json.dumps(entries + again))
+    status, lines = run(tree, "-j", "3")
+    found = sorted(lines[:-1])
+    assert status == 1
+    assert [line.split()[0] for line in found] == sorted(2 * ["killed", "STALE", "SURVIVED", "RED"])
+    assert lines[-1] == "2 of 8 mutants killed"

@@ -70,7 +70,8 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     plain = planning.plan(facts, query, privacy)
     plan = planning.plan(facts, query, privacy, gaussian=True)
     assert plain.gaussian_rho is None
-    assert replace(plan.cost, rho=0) == replace(plain.cost, rho=0)
+    assert replace(plan.cost, rho=0, gaussian=0) == replace(plain.cost, rho=0, gaussian=0)
+    assert (plan.cost.gaussian > 0) == (plan.gaussian_rho is not None)
     kind = QUERIES[name]["kind"]
     if plan.gaussian_rho is None:
         assert kind not in SUMS
@@ -160,6 +161,28 @@ def test_at_any_epsilon_and_delta_there_is_no_less_rho_and_a_reply(
     assert status(plan) == "reply"
 
 
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("persons", [1, 4])
+@pytest.mark.parametrize("name", QUERIES)
+def test_its_price_under_gdp_pays_for_all_its_steps(
+    facts: DatasetFacts, name: str, persons: int
+) -> None:
+    """At every epsilon, and where no account asks for it."""
+    facts = replace(facts, schema=replace(facts.schema, unit=Unit("person", persons)))
+    query = stored_query(QUERIES[name])
+    for epsilon in (0.1, 3.0, 50.0):
+        try:
+            plan = planning.plan(facts, query, Privacy(epsilon, 1e-6))
+        except InvalidRequest:
+            return
+        if plan.planned.gaussian_counts is None:
+            assert plan.cost.gaussian == 0
+        elif epsilon < 1:
+            assert plan.cost.rho < plan.cost.gaussian < 1.01 * plan.cost.rho
+        assert status(plan) in {"reply", "no_reply"}
+        assert plan.gaussian_limit == (plan.cost.gaussian or None)
+
+
 def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts) -> None:
     """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of all, is not paid for there."""
     quantiles, count, fit = (
@@ -171,5 +194,7 @@ def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts)
         replace(quantiles, gaussian_rho=10**12),
         replace(count, gaussian_rho=count.cost.rho),
         replace(fit, gaussian_rho=fit.cost.rho),
+        replace(fit, cost=replace(fit.cost, gaussian=fit.cost.rho)),
+        replace(quantiles, cost=replace(quantiles.cost, gaussian=10**12)),
     ):
         assert status(plan) == "failed"

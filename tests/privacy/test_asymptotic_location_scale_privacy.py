@@ -93,6 +93,7 @@ def _moved(z: Any, y: Any, h: Any, c: Any, base: Any) -> tuple[Any, Any]:
     return m - base.location, s - base.scale
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law: str) -> None:

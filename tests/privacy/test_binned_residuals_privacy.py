@@ -44,6 +44,7 @@ def steps(name: Any, max_rows: Any = 1) -> Any:
             return plan, found
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])

@@ -70,6 +70,7 @@ def elsewhere(step: Any, rng: Any, slope: float) -> Any:
     return replace(step, parts=parts, map_fn=replace(step.map_fn, point=point))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_bound_is_attained_and_not_exceeded(family: Any) -> None:

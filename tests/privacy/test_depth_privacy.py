@@ -72,6 +72,7 @@ def measured(part: Any, data: Any, reach: Any) -> Any:
     return depth_draw.FAMILIES[part.scale].measure(data, DIRECTIONS[len(data)].astype(float), reach)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tables", [6, pytest.param(350, marks=pytest.mark.audit)])

@@ -136,6 +136,7 @@ SHORT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", SHORT)
@@ -146,6 +147,7 @@ def test_draws_have_the_density_whatever_the_simplex(d: int, name: str, simplex:
     assert p_value(kept_points(target(program, under, ETA), DRAWS), program) > 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_another_eta_is_rejected(d: int) -> None:

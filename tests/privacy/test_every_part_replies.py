@@ -119,6 +119,7 @@ def tables(rows: Any, seed: int, mixed: int = 8) -> Iterator[Any]:
             yield np.where(rng.random((rows, n)) < rng.choice([0.1, 0.5, 1.0]), strange, usual)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("mixed", [2, pytest.param(25, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", COLUMN_PARTS)

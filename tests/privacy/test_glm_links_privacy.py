@@ -37,6 +37,7 @@ def records() -> Any:
     return dict(zip(("x0", "x1", "x2", "y"), np.ascontiguousarray(np.array(values).T), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("seed", range(3))

@@ -86,6 +86,7 @@ def worst_ratios(plan: Any, data: Any, family: Any, rng: np.random.Generator, ro
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -132,6 +133,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("family", FAMILIES)

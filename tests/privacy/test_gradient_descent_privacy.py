@@ -43,6 +43,7 @@ def with_dummy(table: Any, rng: np.random.Generator) -> Any:
 EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("max_rows", [1, 2])
 def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: int) -> None:
@@ -131,6 +132,7 @@ def test_what_a_descent_has_not_reached_is_in_the_standard_errors() -> None:
     assert away < 2 * told
 
 
+@pytest.mark.slow
 def test_a_collinear_pair_is_not_estimable() -> None:
     table = linear_table(20_000, 2, np.random.default_rng(5))
     table["x1"] = table["x0"].copy()

@@ -115,6 +115,7 @@ def test_the_law_is_that_of_the_definition(base: str, c: float) -> None:
     assert ours == pytest.approx(expected, rel=3e-3, abs=1e-300)
 
 
+@pytest.mark.slow
 def test_a_cauchy_base_has_the_quartiles_that_are_asked_for() -> None:
     theta = m_estimate.candidates(replace(CAUCHY, cells=1 << 16))
     assert np.quantile(theta, [0.25, 0.5, 0.75]) == pytest.approx([900, 1000, 1100], abs=0.01)
@@ -164,6 +165,7 @@ def planned(tuning: Any, epsilon: Any, n: int, **more: Any) -> Any:
     return plan_m_estimate(facts, facts.schema.columns[0], query, int(epsilon * EPSILON_UNITS))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("tuning", "epsilon", "n"), [(2.0, 1.0, 20_000), (2.0, 0.1, 200), (1e5, 4.0, 20_000)]

@@ -107,6 +107,7 @@ def worst_ratios(plan: Any, data: Any, rng: np.random.Generator, rows: Any) -> A
     return worst
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 @pytest.mark.parametrize("m", [1, 3])

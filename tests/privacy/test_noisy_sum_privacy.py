@@ -131,6 +131,7 @@ def test_what_is_billed_is_what_the_sampler_says(part: Any) -> None:
     assert billed <= part.rho / RHO_UNITS <= billed * (1 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.real_noise
 def test_laplace_noise_has_its_scale_and_no_other() -> None:
     """By the number of zeros among 20,000 draws, P(0) = tanh(1/(2b)): by luck once in 10¹⁰ runs; .7 b and 1.3 b have their

@@ -101,6 +101,7 @@ LOOSE = ("all, with more matrices", "all, with a large meat")
 """With a signed Jacobian whose own worst case, and the vector's, are not at the angle at which the meat is worst."""
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", MIXES)
@@ -156,6 +157,7 @@ def test_the_price_grows_with_every_part_and_with_all_of_them_alike() -> None:
         assert whole == pytest.approx(7 * price, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("unit_rows", [1, 3])
 def test_all_rows_of_a_unit_together(unit_rows: int) -> None:

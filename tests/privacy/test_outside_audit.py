@@ -260,6 +260,7 @@ def worst_share(plan: Plan, rows: int, count: int, seed: int) -> float:
 AUDIT = pytest.param(40, marks=pytest.mark.audit)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", KINDS)
@@ -282,6 +283,7 @@ def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
     assert worst_share(plan, 1, pairs, seed=7) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", [*OF_ROWS, *ONLY_OF_ROWS])

@@ -92,6 +92,7 @@ def distance(part: Any, a: Any, b: Any) -> float:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_persons_of_any_lengths_are_within_each_bound_and_the_whole_charge(name: str) -> None:

@@ -59,6 +59,7 @@ def test_what_is_released_beside_the_first_power_costs_nothing(name: str) -> Non
     assert power_sum.granule(PowerSum(USED[name], RHO)) <= alone * (1 + 2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("factor", [1.02, 1.5])
 @pytest.mark.parametrize("name", ["masked mean", "score and meat"])

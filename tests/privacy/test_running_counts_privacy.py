@@ -62,6 +62,7 @@ def test_the_columns_of_the_factor_do_not_point_away_from_each_other() -> None:
     assert max(norms) == norms[0] == sum(c * c for c in coefficients(300))
 
 
+@pytest.mark.slow
 def test_the_factor_times_itself_adds_up() -> None:
     B = running_factor(200) / (1 << FACTOR_BITS)
     assert pytest.approx(np.tril(np.ones((200, 200))), abs=1e-3) == B @ B

@@ -92,6 +92,7 @@ def test_levels_have_the_weight_of_their_number() -> None:
     assert np.all(np.diff(mantissas * 2.0**-octaves) < 0)
 
 
+@pytest.mark.slow
 def test_the_sampler_draws_the_exponential_mechanism() -> None:
     scores, ladder = np.array([0, 3, 5, 5, -4]), selection.ladder_of_loss(0.5)
     levels = Private(ladder.levels(scores))
@@ -106,6 +107,7 @@ def test_the_sampler_draws_the_exponential_mechanism() -> None:
     assert p_value(1.3) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("shift", [1, 3, 42, 43])
 def test_a_proposal_is_kept_with_its_own_probability(shift: int) -> None:

@@ -44,6 +44,7 @@ def beta_of(epsilon: Any) -> Any:
     return smooth_median.smoothness(int(epsilon * EPSILON_UNITS), int(DELTA * DELTA_UNITS))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 12.0, 20.0])
 def test_the_worst_pair_is_within_delta_and_close_to_it(epsilon: float) -> None:
@@ -52,6 +53,7 @@ def test_the_worst_pair_is_within_delta_and_close_to_it(epsilon: float) -> None:
     assert delta_of(second, first, epsilon) <= DELTA
 
 
+@pytest.mark.slow
 def test_the_printed_constants_fail_where_ours_holds() -> None:
     """ln(1/δ), as printed, breaks at ε = 12, where ln(2/δ) holds; that breaks at ε = 20."""
     printed, usual = ((lambda e, a=a: e / (2 * log(a / DELTA))) for a in (1, 2))

@@ -140,6 +140,7 @@ def test_what_is_billed_is_what_is_charged() -> None:
         assert (charged.epsilon, charged.delta, charged.rho_delta) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_order_is_uniform_and_blocks_are_of_public_sizes() -> None:
     """All 24 orders of four positions alike: χ² of 24,000 draws, 23 degrees of freedom."""
     counts = Counter(tuple(secret_blocks.secret_order(4).tolist()) for _ in range(24_000))

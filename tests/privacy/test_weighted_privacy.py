@@ -82,6 +82,7 @@ def _with(table: Any, record: dict[str, float]) -> Any:
     return whole(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("what", ["huber", "squared", "tukey", "kernel", "offset"])
 def test_no_pair_of_records_is_farther_apart_than_the_noise_is_made_for(what: str) -> None:

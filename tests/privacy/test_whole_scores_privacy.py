@@ -68,6 +68,7 @@ def last(steps: Any, count: int) -> Any:
     return steps[-count:]
 
 
+@pytest.mark.slow
 def test_no_pair_of_records_is_farther_apart_than_the_noise_is_made_for(steps: Any) -> None:
     table, every = steps
     for step in last(every, 4):

@@ -230,6 +230,7 @@ def pair(
     return made
 
 
+@pytest.mark.sample(3)
 def test_two_worlds_that_differ_in_one_person_say_the_same(pair: list[Installation]) -> None:
     first = hold(pair[0], None)
     second = hold(pair[1], first)

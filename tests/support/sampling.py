@@ -1,36 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests are run, and in which order.
 
-One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`.
+One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`; of what is left, one in SLOW
+of the slow tests of a file.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import ceil
 from random import Random
 from zlib import crc32
 
 import pytest
 
+SLOW = 3
+"""They took a quarter of the suite's time. A third of those of each file is kept in `make test`: most of them attack, or
+simulate, one mechanism or model in several ways."""
+
 COLLECTED = pytest.StashKey[dict[str, bool]]()
 """Every test that was collected, whichever are run, and whether `make test` runs it or another of its cases."""
 
 
-def sample(items: Iterable[pytest.Item], *, one_case: bool) -> None:
-    """Marks the cases that are left to the audit; with one_case, of every test all cases but one. The order of a checksum of their names says which they are, so that
-    they are spread over all parameters, and the same in every run."""
-    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+def sample(items: Sequence[pytest.Item], *, one_case: bool) -> None:
+    """Marks what is left to the audit; with one_case, of every test all cases but one. The order of a checksum of their names
+    says which they are, so that they are spread over all parameters, and the same in every run."""
+    for cases in _parted(items, "[", "" if one_case else "sample"):
+        mark = cases[0].get_closest_marker("sample")
+        _leave(cases, 1 if one_case or mark is None else ceil(len(cases) / mark.args[0]))
+    for tests in _parted(items, "::", "slow"):
+        _leave(tests, ceil(len(tests) / SLOW))
+
+
+def _parted(items: Iterable[pytest.Item], end: str, mark: str) -> Iterable[list[pytest.Item]]:
+    """Those of the suite that have a mark, by what of their names stands before `end`."""
+    found: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        sampled = one_case or item.get_closest_marker("sample")
-        if sampled and not item.get_closest_marker("audit"):
-            cases[item.nodeid.partition("[")[0]].append(item)
-    for found in cases.values():
-        mark = found[0].get_closest_marker("sample")
-        kept = 1 if one_case or mark is None else ceil(len(found) / mark.args[0])
-        found.sort(key=lambda item: crc32(item.nodeid.encode()))
-        for item in found[kept:]:
-            item.add_marker(pytest.mark.audit)
-            item.add_marker(pytest.mark.rest)
+        marked = not mark or item.get_closest_marker(mark)
+        if marked and not item.get_closest_marker("audit"):
+            found[item.nodeid.partition(end)[0]].append(item)
+    return found.values()
+
+
+def _leave(items: list[pytest.Item], kept: int) -> None:
+    items.sort(key=lambda item: crc32(item.nodeid.encode()))
+    for item in items[kept:]:
+        item.add_marker(pytest.mark.audit)
+        item.add_marker(pytest.mark.rest)
 
 
 def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:

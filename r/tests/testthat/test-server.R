@@ -80,3 +80,14 @@ test_that("a study is analysed for nothing", {
   expect_output(print(released), "Free from here on")
   expect_equal(budget(client)$spent, spent)
 })
+
+test_that("names say what is estimated, and so does the first line", {
+  skip_if(!nzchar(url), "RETICENT_TEST_URL names no server")
+  houses <- dataset(reticent_client(url), "houses")
+  first <- function(x) utils::capture.output(print(x))[1]
+  expect_equal(first(summary(private_lm(price ~ grade, data = houses, epsilon = 1))), "Least squares.")
+  expect_match(first(private_rlm(houses, price ~ grade, epsilon = 1)), "^Robust .*least squares may differ")
+  both <- utils::capture.output(print(plan(houses, "linear_regression", formula = price ~ grade, loss = "squared", epsilon = 1)))
+  expect_match(both[2], "^Least squares: ")
+  expect_match(both[3], "^Robust")
+})

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four eyes: an act that a population's policy asks a second person for is proposed, then approved by
-somebody else, then done once, by sending it again as it was proposed.
+"""Four eyes: an act that a population's policy asks a second person for is proposed, then approved
+by somebody else, then done once, by sending it again as it was proposed.
 
-A proposal is for exactly one act: its kind, its population and its document. An approved one that nobody
-has used within VALID_DAYS of being proposed is worth nothing.
+A proposal is for exactly one act: its kind, its population and its document. An approved one that
+nobody has used within VALID_DAYS of being proposed is worth nothing.
 """
 
 import json
@@ -49,7 +49,8 @@ class ProposedAct:
 
 
 class Approvals:
-    """The proposals of all processes on the database. `by` is who acts, as "console:NAME" or "key:NAME"."""
+    """The proposals of all processes on the database. `by` is who acts, as "console:NAME" or
+    "key:NAME"."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
@@ -58,7 +59,8 @@ class Approvals:
     def take(self, act: str, population: str, document: Mapping[str, Any], *, by: str) -> None:
         """Uses up the approval of exactly this act; of many at once, one passes.
 
-        Without one it is proposed, and SecondPerson raised. Raises PolicyRefused for who has no key.
+        Without one it is proposed, and SecondPerson raised. Raises PolicyRefused for who has no
+        key.
         """
         person(by)
         wanted = (act, population, canonical_json(document))
@@ -74,7 +76,8 @@ class Approvals:
         raise SecondPerson(proposed)
 
     def approve(self, proposal_id: str, *, by: str) -> None:
-        """Raises NotFound, Conflict (decided or too old), PolicyRefused for whoever has proposed it."""
+        """Raises NotFound, Conflict (decided or too old), PolicyRefused for whoever has proposed
+        it."""
         self._decide(proposal_id, "approved", "proposal.approve", by)
 
     def refuse(self, proposal_id: str, *, by: str) -> None:

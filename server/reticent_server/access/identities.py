@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identities: which subject of the identity provider is which analyst or member of the staff.
 
-A link is made by whoever manages accounts, and by nobody else: a subject that is not linked is refused, and
-no account comes into being by signing in. Every link and its end is an act in the chain, which names ids and
-not the subject; the row's digest covers the subject.
+A link is made by whoever manages accounts, and by nobody else: a subject that is not linked is
+refused, and no account comes into being by signing in. Every link and its end is an act in the
+chain, which names ids and not the subject; the row's digest covers the subject.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,8 @@ class Identities:
         self._recorded = RecordedRows()
 
     def link(self, name: str, identity: Identity, *, by: str) -> None:
-        """Lets whoever has that identity be that holder. Raises NotFound, Conflict (revoked, or linked)."""
+        """Lets whoever has that identity be that holder. Raises NotFound, Conflict (revoked, or
+        linked)."""
         try:
             with writing(self._engine) as connection:
                 holder = repository.principal_named(connection, name, lock=True)
@@ -51,8 +52,8 @@ class Identities:
             raise Conflict(_TAKEN) from None
 
     def unlink(self, name: str, *, by: str) -> int:
-        """Ends every link of a holder, and the sessions that were begun by one; how many links there were.
-        Raises NotFound."""
+        """Ends every link of a holder, and the sessions that were begun by one; how many links
+        there were. Raises NotFound."""
         with writing(self._engine) as connection:
             holder = repository.principal_named(connection, name, lock=True)
             if holder is None:
@@ -74,7 +75,8 @@ class Identities:
         return tuple(Identity(row["issuer"], row["claim"], row["value"]) for row in rows)
 
     def holder_of(self, issuer: str, claims: Mapping[str, Any]) -> Principal | None:
-        """Who is linked with the subject of verified claims, else with its verified address; None: nobody.
+        """Who is linked with the subject of verified claims, else with its verified address; None:
+        nobody.
 
         Raises Unavailable where a row is not as the chain says.
         """

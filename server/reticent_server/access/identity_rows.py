@@ -50,7 +50,8 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class LiveIdentity:
-    """An identity and its holder, as they are stored, with the numbers of the last entries about them."""
+    """An identity and its holder, as they are stored, with the numbers of the last entries about
+    them."""
 
     identity: Mapping[str, Any]
     holder: Mapping[str, Any]

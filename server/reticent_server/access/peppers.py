@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peppers: the secrets under which keys are stored, each with an id. New keys are stored under the newest;
-a key that is stored under an older one is stored again, under the newest, when it is used next.
+"""Peppers: the secrets under which keys are stored, each with an id. New keys are stored under the
+newest; a key that is stored under an older one is stored again, under the newest, when it is used
+next.
 """
 
 import re
@@ -17,14 +18,16 @@ FIRST = "1"
 """The id of the only pepper of an installation that has had one only."""
 
 MOST_PEPPERS = 16
-"""At once. One or two are usual: the newest, and the one before until nobody's key is left on it."""
+"""At once. One or two are usual: the newest, and the one before until nobody's key is left on
+it."""
 
 _ID = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Peppers:
-    """by_id: at least one. newest: the id of the one in use; a larger id is staged, for checks only."""
+    """by_id: at least one. newest: the id of the one in use; a larger id is staged, for checks
+    only."""
 
     by_id: Mapping[str, bytes] = field(repr=False)
     newest: str

@@ -88,11 +88,13 @@ def insert_project(connection: Connection, values: Mapping[str, Any]) -> None:
 
 
 def insert_member(connection: Connection, project_id: str, analyst_id: str, at: str) -> None:
+    """Adds an analyst to a project. at: the time, as the ledger writes it."""
     values = {"project_id": project_id, "analyst_id": analyst_id, "added_at": at}
     connection.execute(insert(members).values(values))
 
 
 def insert_grant(connection: Connection, project_id: str, dataset: str, at: str) -> None:
+    """Lets a project ask about a data set. at: the time, as the ledger writes it."""
     values = {"project_id": project_id, "dataset": dataset, "granted_at": at}
     connection.execute(insert(project_grants).values(values))
 

@@ -104,7 +104,8 @@ class Projects:
             pass  # granted by another at this moment
 
     def close(self, name: str, *, by: str) -> None:
-        """Ends a project at once and for good; what was spent stays spent. Raises NotFound, Conflict."""
+        """Ends a project at once and for good; what was spent stays spent. Raises NotFound,
+        Conflict."""
         with writing(self._engine) as connection:
             row = project_rows.shared_named(connection, name)
             if row is None:
@@ -115,8 +116,8 @@ class Projects:
             self._record(connection, [Change("project.close", tables.projects, (row["id"],))], by)
 
     def remove_member(self, name: str, analyst: str, *, by: str) -> None:
-        """Ends a member's part in a project at once; what was spent stays spent. Raises NotFound, or Conflict
-        for the last one, without whom there is nobody left to ask."""
+        """Ends a member's part in a project at once; what was spent stays spent. Raises NotFound,
+        or Conflict for the last one, without whom there is nobody left to ask."""
         with writing(self._engine) as connection:
             project_id = self._locked(connection, name)
             members = [
@@ -133,8 +134,8 @@ class Projects:
             self._record(connection, [ended], by)
 
     def remove_dataset(self, name: str, dataset: str, *, by: str) -> None:
-        """Takes back a project's grant for a data set, until a budget is set again; what was spent stays
-        spent. Raises NotFound."""
+        """Takes back a project's grant for a data set, until a budget is set again; what was spent
+        stays spent. Raises NotFound."""
         with writing(self._engine) as connection:
             project_id = self._locked(connection, name)
             if not project_rows.has_grant(connection, project_id, dataset):

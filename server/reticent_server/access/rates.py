@@ -24,8 +24,9 @@ SHARES = 20
 LARGEST_SHARE = 1000
 
 LATEST = 2
-"""In lengths of a window from now: one that ends later is from before the clock was set back, or was written by somebody
-else, and has ended. (Clocks of several machines may differ, and a writer waits for its turn: by much less.)"""
+"""In lengths of a window from now: one that ends later is from before the clock was set back, or
+was written by somebody else, and has ended. (Clocks of several machines may differ, and a writer
+waits for its turn: by much less.)"""
 
 _TAKE = text(
     "INSERT INTO access_rates (id, hits, until_ms) VALUES (:id, :amount, :until_ms) "

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL of principals, keys, grants and sessions; every function runs in the caller's transaction."""
+"""The SQL of principals, keys, grants and sessions; every function runs in the caller's
+transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

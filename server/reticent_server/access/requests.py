@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests for projects: what analysts wish to have and why, and what became of it.
 
-A request is taken as it is sent: whether its data sets and members exist is looked at by whoever decides,
-so that asking does not reveal what exists.
+A request is taken as it is sent: whether its data sets and members exist is looked at by whoever
+decides, so that asking does not reveal what exists.
 """
 
 import json

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotation of the pepper: a new one, without a new key for anybody; and the end of an old one.
 
-Each is an act in the chain. The secrets are written inside the transaction, last: where that fails, nothing
-is recorded; where committing fails after it, a new pepper is there that the chain does not name, or a retired
-one is gone while its keys are not revoked yet, and open nothing (`states` calls it missing).
+Each is an act in the chain. The secrets are written inside the transaction, last: where that fails,
+nothing is recorded; where committing fails after it, a new pepper is there that the chain does not
+name, or a retired one is gone while its keys are not revoked yet, and open nothing (`states` calls
+it missing).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,8 +28,8 @@ Write = Callable[[Secrets], None]
 
 @dataclass(frozen=True, slots=True)
 class PepperState:
-    """keys: live ones that are stored under it. state: "in use", "staged", "old", or "missing" where keys
-    are stored under it and the secrets do not have it."""
+    """keys: live ones that are stored under it. state: "in use", "staged", "old", or "missing"
+    where keys are stored under it and the secrets do not have it."""
 
     id: str
     state: str
@@ -52,7 +53,8 @@ class Rotation:
         return tuple(PepperState(i, _state(known, i), counts.get(i, 0)) for i in ids)
 
     def rotate(self, *, by: str, stage: bool = False, write: Write | None = None) -> str:
-        """The id of the new pepper, in use from now on, or only staged. Raises Conflict, CuratorError."""
+        """The id of the new pepper, in use from now on, or only staged. Raises Conflict,
+        CuratorError."""
         with writing(self._engine) as connection:
             before = self._place.load()
             after = before.peppers.with_new() if stage else before.peppers.rotated()
@@ -68,7 +70,8 @@ class Rotation:
     ) -> int:
         """Forgets an old pepper; how many keys were revoked with it, by force.
 
-        Raises NotFound, Conflict (it is in use, or keys are left and there is no force), CuratorError.
+        Raises NotFound, Conflict (it is in use, or keys are left and there is no force),
+        CuratorError.
         """
         with writing(self._engine) as connection:
             before = self._place.load()

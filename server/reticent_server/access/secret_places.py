@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the secrets come from: a file, the environment, or the output of a command (of a key management
-service, say). Only a file is written here.
+"""Where the secrets come from: a file, the environment, or the output of a command (of a key
+management service, say). Only a file is written here.
 """
 
 import shlex

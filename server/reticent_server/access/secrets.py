@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The secrets as one JSON document, and the file that holds it: written by `reticent init`, readable by its
-owner only. URLs of registered databases, which hold passwords, are added to it.
+"""The secrets as one JSON document, and the file that holds it: written by `reticent init`,
+readable by its owner only. URLs of registered databases, which hold passwords, are added to it.
 """
 
 import fcntl
@@ -22,8 +22,8 @@ LARGEST_FILE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name. persons: the key
-    under which the vault keeps names of persons; empty: none yet."""
+    """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name.
+    persons: the key under which the vault keeps names of persons; empty: none yet."""
 
     peppers: Peppers
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -59,7 +59,8 @@ def change_secrets(path: Path, made: Callable[[Secrets], Secrets]) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One writer at a time, by a lock on the directory, which replacing the file does not change."""
+    """One writer at a time, by a lock on the directory, which replacing the file does not
+    change."""
     descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

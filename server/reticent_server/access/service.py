@@ -76,16 +76,17 @@ class Access:
         by: str,
         expires_at: datetime | None = None,
     ) -> str:
-        """The key of a new one of the staff, who may do what the roles say. Raises Conflict for a taken
-        name, InvalidRequest for roles that are not the staff's."""
+        """The key of a new one of the staff, who may do what the roles say. Raises Conflict for a
+        taken name, InvalidRequest for roles that are not the staff's."""
         values = {"name": name, "role": "curator", "roles": _stored(roles)}
         return self._add(values, expires_at, by)[1]
 
     def add_linked(
         self, name: str, identity: Identity, roles: frozenset[Role] | None = None, *, by: str
     ) -> str:
-        """The id of a new analyst, or with roles of a new one of the staff, who has no key: the identity
-        provider says who it is. Raises Conflict for a name or an identity that is taken."""
+        """The id of a new analyst, or with roles of a new one of the staff, who has no key: the
+        identity provider says who it is. Raises Conflict for a name or an identity that is
+        taken."""
         values = {"name": name, "role": "analyst"}
         if roles is not None:
             values = {"name": name, "role": "curator", "roles": _stored(roles)}
@@ -107,10 +108,11 @@ class Access:
             self._record(connection, [act], by)
 
     def authenticate(self, token: str) -> Principal | None:
-        """The holder of a live key, else None; takes as long for an unknown key id as for a wrong secret.
+        """The holder of a live key, else None; takes as long for an unknown key id as for a wrong
+        secret.
 
-        A key that is stored under an older pepper is stored again, under the newest. Raises Unavailable
-        where the key or its holder is not as the chain says.
+        A key that is stored under an older pepper is stored again, under the newest. Raises
+        Unavailable where the key or its holder is not as the chain says.
         """
         wanted = key_id(token)
         live = None if wanted is None else self._live_key(wanted)
@@ -126,14 +128,14 @@ class Access:
         return _principal(live)
 
     def known_key_id(self, token: str) -> str | None:
-        """The id inside a token, where there is a live key of that id; whether it is that key is for
-        `authenticate`."""
+        """The id inside a token, where there is a live key of that id; whether it is that key is
+        for `authenticate`."""
         wanted = key_id(token)
         return wanted if wanted is not None and self._live_key(wanted) is not None else None
 
     def holder_of_key(self, key_id: str) -> Principal | None:
-        """The holder of a live key by the key's public id: whether a session that was begun with the
-        key goes on. It proves nothing about the caller; `authenticate` does."""
+        """The holder of a live key by the key's public id: whether a session that was begun with
+        the key goes on. It proves nothing about the caller; `authenticate` does."""
         live = self._live_key(key_id)
         return None if live is None else _principal(live)
 
@@ -159,7 +161,8 @@ class Access:
             return key.token
 
     def revoke(self, name: str, *, by: str) -> None:
-        """Ends an analyst's or curator's access at once and for good. What was spent stays spent."""
+        """Ends an analyst's or curator's access at once and for good. What was spent stays
+        spent."""
         with writing(self._engine) as connection:
             holder = self._holder(connection, name)
             if repository.mark_revoked(connection, holder["id"], self._now()):
@@ -182,7 +185,8 @@ class Access:
         return analyst
 
     def grant(self, analyst_id: str, dataset: str, *, by: str) -> None:
-        """Lets an analyst ask about a data set; granting twice is granting once. Raises NotFound."""
+        """Lets an analyst ask about a data set; granting twice is granting once. Raises
+        NotFound."""
         if self.granted(analyst_id, dataset):
             return
         try:
@@ -222,7 +226,8 @@ class Access:
             return tuple(repository.grants_of(connection, analyst_id))
 
     def _store_again(self, key: Mapping[str, Any], token: str, peppers: Peppers) -> None:
-        """Under the newest pepper. The key is good as it is, so that nobody is refused where it fails."""
+        """Under the newest pepper. The key is good as it is, so that nobody is refused where it
+        fails."""
         values = {"digest": digest(peppers.in_use, token), "pepper_id": peppers.newest}
         told = {"pepper": peppers.newest}
         try:
@@ -346,7 +351,8 @@ def _principal(live: repository.LiveKey) -> Principal:
 
 
 def roles_of(holder: Mapping[str, Any] | RowMapping) -> frozenset[Role]:
-    """What a row of the principals says; a curator's without roles is of the time before there were any."""
+    """What a row of the principals says; a curator's without roles is of the time before there were
+    any."""
     if holder["role"] != "curator":
         return ANALYST
     return STAFF if holder["roles"] is None else parse_roles(holder["roles"].split())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of the console: begun by signing in, ended on the server by signing out.
 
-A session's row is written when it begins and when it ends, and each is an act in the chain; when it was
-last seen, and when it ends by itself, is the console's business (console.sessions).
+A session's row is written when it begins and when it ends, and each is an act in the chain; when it
+was last seen, and when it ends by itself, is the console's business (console.sessions).
 """
 
 from collections.abc import Sequence
@@ -50,8 +50,8 @@ class SignIns:
         return session_id
 
     def holder(self, session_id: str) -> Principal | None:
-        """Whose session it is; None where it was ended, or the key or the link of an identity that it was
-        begun with is not live.
+        """Whose session it is; None where it was ended, or the key or the link of an identity that
+        it was begun with is not live.
 
         Raises Unavailable where a row is not as the chain says.
         """

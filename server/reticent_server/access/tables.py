@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may ask: holders of keys, their keys, what data sets they may ask about, and their sessions."""
+"""Who may ask: holders of keys, their keys, what data sets they may ask about, and their
+sessions."""
 
 from sqlalchemy import (
     BigInteger,
@@ -16,8 +17,8 @@ from sqlalchemy import (
 from reticent_server.chain.tables import chained
 from reticent_server.database import metadata
 
-# role: of whom it is, an analyst or one of the staff. roles: of the staff, as "auditor operator"; null:
-# a curator from before there were roles, who has every role of the staff.
+# role: of whom it is, an analyst or one of the staff. roles: of the staff, as "auditor operator";
+# null: a curator from before there were roles, who has every role of the staff.
 principals = Table(
     "access_principals",
     metadata,
@@ -42,8 +43,8 @@ peppers = Table(
     info=chained("pepper"),
 )
 
-# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. pepper_id: under which; null: under
-# the first. expires_ms: since the epoch.
+# digest: HMAC-SHA-256 of the whole key under the pepper, hexadecimal. pepper_id: under which; null:
+# under the first. expires_ms: since the epoch.
 keys = Table(
     "access_keys",
     metadata,
@@ -80,14 +81,14 @@ identities = Table(
     Column("ended_at", String(32)),
     CheckConstraint("claim IN ('sub', 'email')", name="claim"),
     Index(None, "principal_id"),
-    # Where ended_at IS NULL: only the migration says so, as an index that does imports all of SQLAlchemy's
-    # dialects of PostgreSQL, in every command.
+    # Where ended_at IS NULL: only the migration says so, as an index that does imports all of
+    # SQLAlchemy's dialects of PostgreSQL, in every command.
     Index("uq_access_identities_live", "issuer", "claim", "value", unique=True),
     info=chained("identity"),
 )
 
-# Sessions of the console. key_id, identity_id: of the key or the identity that was used to sign in. When
-# one was last seen is in its cookie, as it changes with every page.
+# Sessions of the console. key_id, identity_id: of the key or the identity that was used to sign in.
+# When one was last seen is in its cookie, as it changes with every page.
 sessions = Table(
     "access_sessions",
     metadata,
@@ -110,7 +111,8 @@ form_tokens = Table(
     Index(None, "until_ms"),
 )
 
-# Windows of the rate limit: how many requests of a key were handed out until when (since the epoch).
+# Windows of the rate limit: how many requests of a key were handed out until when (since the
+# epoch).
 rates = Table(
     "access_rates",
     metadata,
@@ -119,8 +121,8 @@ rates = Table(
     Column("until_ms", BigInteger, nullable=False),
 )
 
-# What accounts belong to. Every analyst has a project of one, whose id and name are the analyst's id.
-# ends_on: the last day, ISO 8601 in UTC; null: it has no end.
+# What accounts belong to. Every analyst has a project of one, whose id and name are the analyst's
+# id. ends_on: the last day, ISO 8601 in UTC; null: it has no end.
 projects = Table(
     "access_projects",
     metadata,

@@ -6,8 +6,8 @@
     δ = inf_{α > 1}  exp((α − 1)(αρ − ε)) / (α − 1) · (1 − 1/α)^α
 
 (Canonne, Kamath & Steinke 2020, Corollary 13). Any α gives a valid δ, so an inexact minimiser costs
-accuracy and never validity. The logarithm of the bound is required to be below ln δ by a margin that
-covers the rounding of its evaluation, and results are rounded against the analyst.
+accuracy and never validity. The logarithm of the bound is required to be below ln δ by a margin
+that covers the rounding of its evaluation, and results are rounded against the analyst.
 """
 
 from fractions import Fraction
@@ -67,14 +67,16 @@ def rho_units(epsilon: float, delta: float) -> int:
 
 
 DELTA_FOR_QUERIES = 10
-"""δ″ of a new zcdp account is δ over this, unless its curator says otherwise. A tenth of that pays for one query's
-exception (pipeline.defaults), so ten such queries fit, and ρ* is less than 1 % below what no δ″ at all would leave."""
+"""δ″ of a new zcdp account is δ over this, unless its curator says otherwise. A tenth of that pays
+for one query's exception (pipeline.defaults), so ten such queries fit, and ρ* is less than 1 %
+below what no δ″ at all would leave."""
 
 
 def zcdp_caps(epsilon_units: int, delta_units: int, second: int | None = None) -> tuple[int, int]:
     """(ρ*, δ″) of a zcdp account with total (ε, δ): ρ* = max_rho(ε, δ − δ″).
 
-    second: δ″ in DELTA_UNITS, from 0 to δ; None: a tenth of δ. What is not δ″ is δ′, which converts ρ* into ε.
+    second: δ″ in DELTA_UNITS, from 0 to δ; None: a tenth of δ. What is not δ″ is δ′, which converts
+    ρ* into ε.
 
     *Proof* that every choice of δ″, made before the first answer, gives (ε, δ)-DP. The interaction is
     δ″-approximate ρ*-zCDP: on each of two neighbours there is an event of probability at least 1 − δ″ on which

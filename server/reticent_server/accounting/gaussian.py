@@ -48,7 +48,7 @@ Any ρ that passes is valid, so how it was found needs no proof: H increases wit
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, floor, sqrt
+from math import ceil, erfc, exp, floor, sqrt
 
 from reticent_server.accounting import conversions
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
@@ -87,7 +87,7 @@ def max_rho(epsilon_units: int, delta_units: int) -> int:
         return 0
     epsilon, delta = Decimal(left) / EPSILON_UNITS, Decimal(delta_units) / DELTA_UNITS
     target = delta * (1 - Decimal(SLACK_UNITS) / EPSILON_UNITS)  # e^{−SLACK} is more than this
-    return _largest(epsilon, target, start)
+    return largest(epsilon, target, start)
 
 
 def rho_units(epsilon: float, delta: float) -> int:
@@ -97,8 +97,9 @@ def rho_units(epsilon: float, delta: float) -> int:
     )
 
 
-def _largest(epsilon: Decimal, target: Decimal, start: int) -> int:
-    """The last that passes of Newton's iterates of ln H in μ, from `start`; 0 where none passes."""
+def largest(epsilon: Decimal, target: Decimal, start: int) -> int:
+    """A ρ (RHO_UNITS) with H(√(2ρ), ε) ≤ target, the last that passes of Newton's iterates of ln H in μ, from `start`; 0
+    where none passes."""
     best, rho, digits = 0, start, _digits(target)
     for _ in range(_NEWTON_STEPS):
         bound, slope = _evaluated(Decimal(rho) / RHO_UNITS, epsilon, digits)
@@ -113,14 +114,21 @@ def _largest(epsilon: Decimal, target: Decimal, start: int) -> int:
 
 
 def epsilon_of(rho_amount: int, delta: float) -> float:
-    """The ε at which ρ_G (rho_amount in RHO_UNITS) gives (ε, δ)-DP; for display."""
-    target, digits = Decimal(delta), _digits(Decimal(delta))
+    """The ε at which ρ_G (rho_amount in RHO_UNITS) gives (ε, δ)-DP; for display, in floats."""
+    if rho_amount <= 0:
+        return 0.0
+    mu = sqrt(2 * rho_amount / RHO_UNITS)
     low, high = 0.0, conversions.epsilon_of(rho_amount, delta)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        bound, _ = _evaluated(Decimal(rho_amount) / RHO_UNITS, Decimal(middle), digits)
-        low, high = (low, middle) if bound <= target else (middle, high)
+        low, high = (low, middle) if _shown_delta(mu, middle) <= delta else (middle, high)
     return high + SLACK_UNITS / EPSILON_UNITS
+
+
+def _shown_delta(mu: float, epsilon: float) -> float:
+    """H(μ, ε), to some digits."""
+    first = (epsilon / mu - mu / 2) / sqrt(2)
+    return (erfc(first) - exp(epsilon) * erfc(first + mu / sqrt(2))) / 2
 
 
 def _digits(delta: Decimal) -> int:

@@ -18,6 +18,9 @@ class ColumnReply(_Reply):
     upper: float | None
     levels: list[str] | None
     missing: list[str] = Field(description="Cell texts that mean missing; empty: none is.")
+    ordered: bool = Field(
+        description="Whether its levels are declared from the lowest to the highest."
+    )
     date: bool = Field(description="Whether its whole numbers are days since 1970-01-01.")
     derived: str | None = Field(
         description="How the column was computed from others; null: it was not."
@@ -84,7 +87,7 @@ class DatasetsReply(_Reply):
 
 
 class AmountsReply(_Reply):
-    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
+    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp and gdp."""
 
     epsilon: float | None = None
     delta: float | None = None
@@ -93,12 +96,12 @@ class AmountsReply(_Reply):
 
 
 class AccountReply(_Reply):
-    """An account. Under zcdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
+    """An account. Under zcdp and gdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
     too, and the epsilon of `spent` and `remaining` is the one that their rho implies."""
 
     dataset: str
     project: str | None = Field(description="The shared project's name; null: your own budget.")
-    rule: Literal["basic", "zcdp"]
+    rule: Literal["basic", "zcdp", "gdp"]
     total: AmountsReply
     spent: AmountsReply
     remaining: AmountsReply
@@ -107,7 +110,7 @@ class AccountReply(_Reply):
 class CoverageReply(_Reply):
     """What a plan costs one account, and what is left there, in the units that it is kept in."""
 
-    rule: Literal["basic", "zcdp"]
+    rule: Literal["basic", "zcdp", "gdp"]
     cost: AmountsReply
     remaining: AmountsReply
     covered: bool
@@ -161,12 +164,14 @@ class RequestsReply(_Reply):
 
 
 class ChargeReply(_Reply):
-    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp."""
+    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp, rho_gdp and rho_delta
+    under gdp (rho_gdp is null of releases of earlier versions, and where the price is higher than any budget)."""
 
     epsilon: float
     delta: float
     rho: float
     rho_delta: float
+    rho_gdp: float | None = None
 
 
 class GuaranteeReply(_Reply):

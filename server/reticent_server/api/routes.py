@@ -138,7 +138,7 @@ async def show_persons(
 
 @router.get("/budget", response_model=replies.BudgetReply)
 async def show_budget(services: WithServices, asker: Asker) -> Response:
-    """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rule zcdp."""
+    """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rules zcdp and gdp."""
     return await read(lambda: _written({"accounts": browse.accounts(services, asker())}))
 
 

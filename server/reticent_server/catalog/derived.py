@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`derive` of the schema file: texts by which columns are computed from others (formula.derived reads them)."""
+"""`derive` of the schema file: texts by which columns are computed from others (formula.derived
+reads them)."""
 
 from collections.abc import Collection, Mapping
 from math import isfinite

@@ -7,10 +7,11 @@ Floats survive exactly, since JSON writes the shortest decimal that reads back a
 from dataclasses import asdict
 from typing import Any
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.derived import Derived, Step
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
 from reticent_server.domain.reading import Reading
-from reticent_server.domain.schema import Column, ColumnKind, LinkedTable, Recode, Schema, Unit
+from reticent_server.domain.schema import Column, LinkedTable, Recode, Schema, Unit
 from reticent_server.domain.source import (
     Form,
     LinkedTables,

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The populations of the catalogue: what each is of, and its places.
 
-A population is made once, by a curator's command or by the first load into it, and its unit stays. Its spine is
-declared then or later, and can be widened; nothing else about it changes but the reason for which it is kept apart from others
-about some of the same persons. A population whose data sets were loaded by earlier versions has no row until a spine
-is declared: its unit is then that of its data sets.
+A population is made once, by a curator's command or by the first load into it, and its unit stays.
+Its spine is declared then or later, and can be widened; nothing else about it changes but the
+reason for which it is kept apart from others about some of the same persons. A population whose
+data sets were loaded by earlier versions has no row until a spine is declared: its unit is then
+that of its data sets.
 """
 
 import secrets
@@ -27,9 +28,10 @@ MOST_SPINE = 1 << 30  # places: as many as a table of persons may have
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """units: the one unit of its data sets, a column's name or None for a row; several where earlier versions have
-    mixed them, none where it is new. is_made: whether it has a row, or data sets. spine: None where no places are
-    declared. separate: why it is kept apart from others about the same persons; empty: it is not."""
+    """units: the one unit of its data sets, a column's name or None for a row; several where
+    earlier versions have mixed them, none where it is new. is_made: whether it has a row, or data
+    sets. spine: None where no places are declared. separate: why it is kept apart from others about
+    the same persons; empty: it is not."""
 
     name: str
     units: frozenset[str | None] = frozenset()
@@ -109,7 +111,8 @@ def new_spine(n: int, table: VaultTable | None, dataset: str = "", *, grows: boo
 
 
 def first_spine(source: Source, dataset: str) -> Spine | None:
-    """The spine that a population has by its first table: the table's persons; None where they have no names."""
+    """The spine that a population has by its first table: the table's persons; None where they have
+    no names."""
     if not isinstance(source, VaultTable) or not source.names:
         return None
     return new_spine(source.persons, source, dataset)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases that are published to everybody with a grant on their data set: which they are, for ever.
+"""Releases that are published to everybody with a grant on their data set: which they are, for
+ever.
 
-Each row is held against the chain before it is used: a release that was added in the database is shown to nobody.
+Each row is held against the chain before it is used: a release that was added in the database is
+shown to nobody.
 """
 
 from sqlalchemy import Connection, insert, select
@@ -27,8 +29,8 @@ def publish(connection: Connection, release_id: str, dataset: str, *, by: str, a
 
 
 def published(connection: Connection, recorded: RecordedRows, dataset: str) -> list[str]:
-    """The ids of a data set's published releases, the last published first. Raises Unavailable where a row is not as
-    the chain says."""
+    """The ids of a data set's published releases, the last published first. Raises Unavailable
+    where a row is not as the chain says."""
     entry = last_about(published_releases, published_releases.c.release_id).label(_ENTRY)
     query = select(published_releases, entry).where(published_releases.c.dataset == dataset)
     rows = connection.execute(query).mappings().all()

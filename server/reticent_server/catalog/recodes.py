@@ -22,8 +22,8 @@ Declared = Mapping[object, object]
 
 
 def read_levels(name: str, declared: Declared) -> tuple[tuple[str, ...], Codes, float | None]:
-    """The levels, the file's texts with their levels' positions (none: the levels themselves), and the
-    position of the catch-all. Raises CuratorError naming the column."""
+    """The levels, the file's texts with their levels' positions (none: the levels themselves), and
+    the position of the catch-all. Raises CuratorError naming the column."""
     value = declared.get("levels")
     texts: dict[str, tuple[str, ...]] | None = None
     if isinstance(value, Mapping):
@@ -44,7 +44,8 @@ def read_levels(name: str, declared: Declared) -> tuple[tuple[str, ...], Codes, 
 
 
 def read_words(name: str, declared: Declared) -> Codes:
-    """The texts of the file that mean true and false; () for the usual words. Raises CuratorError."""
+    """The texts of the file that mean true and false; () for the usual words. Raises
+    CuratorError."""
     given = [key for key in ("true", "false") if key in declared]
     if not given:
         return ()
@@ -56,7 +57,8 @@ def read_words(name: str, declared: Declared) -> Codes:
 
 
 def texts_in(name: str, key: str, value: object, most: int) -> tuple[str, ...]:
-    """A non-empty list of distinct quoted texts, without blanks at their ends. Raises CuratorError."""
+    """A non-empty list of distinct quoted texts, without blanks at their ends. Raises
+    CuratorError."""
     if not isinstance(value, list) or not value:
         raise column_error(name, f'{key} must be a list of quoted texts, such as ["0", "1"]')
     if len(value) > most:

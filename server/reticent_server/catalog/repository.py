@@ -4,8 +4,8 @@
 A data set's name may be loaded again, which makes a new version; its population, which owns the
 budgets, is fixed for ever at the first load. Old versions stay, because releases refer to them.
 
-Every change is recorded in the chain, and every row is held against the chain before it is used: a bound
-that was edited in the database makes no plan, and opens no reader.
+Every change is recorded in the chain, and every row is held against the chain before it is used: a
+bound that was edited in the database makes no plan, and opens no reader.
 """
 
 import re
@@ -70,8 +70,8 @@ _FACTS = select(
 class Catalog:
     """Public facts of the data sets; one instance may serve many threads.
 
-    by: who acts, for the chain, as "cli:NAME". Every read raises Unavailable where a row is not as the
-    chain says.
+    by: who acts, for the chain, as "cli:NAME". Every read raises Unavailable where a row is not as
+    the chain says.
     """
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
@@ -108,8 +108,8 @@ class Catalog:
             return [populations.population_of(connection, name) for name in names]
 
     def add_population(self, made: Population, *, by: str) -> None:
-        """Makes a population, or declares the places of one whose data sets earlier versions have loaded. Conflict where
-        it is made and declared already."""
+        """Makes a population, or declares the places of one whose data sets earlier versions have
+        loaded. Conflict where it is made and declared already."""
         _check_name(made.name, "population")
         with writing(self._engine) as connection:
             if populations.population_of(connection, made.name).is_declared:
@@ -117,7 +117,8 @@ class Catalog:
             self._record(connection, populations.make(connection, made, {}), by)
 
     def declare_places(self, name: str, spine: Spine, *, by: str) -> None:
-        """Gives a population its places, or more of them. Raises NotFound, Conflict where its places are others."""
+        """Gives a population its places, or more of them. Raises NotFound, Conflict where its
+        places are others."""
         with writing(self._engine) as connection:
             known = populations.population_of(connection, name)
             if not known.is_declared:
@@ -130,7 +131,8 @@ class Catalog:
             )
 
     def sources_by_population(self) -> Mapping[str, Sequence[Source]]:
-        """population → the sources of all versions, retired and old ones included, and its register."""
+        """population → the sources of all versions, retired and old ones included, and its
+        register."""
         found: dict[str, list[Source]] = {}
         with reading(self._engine) as connection:
             for row in _read(connection.execute(_FACTS)):
@@ -155,9 +157,10 @@ class Catalog:
     ) -> DatasetFacts:
         """Records a loaded table as the current version of `name`, which a retired name revives.
 
-        population None: the one that the name has, else the name itself; one that is not made yet is made, and the table's
-        persons are its places. separate: a reason for which it is kept apart from others about the same persons.
-        Raises CuratorError for another population or another unit, Conflict when two loads of one name meet.
+        population None: the one that the name has, else the name itself; one that is not made yet
+        is made, and the table's persons are its places. separate: a reason for which it is kept
+        apart from others about the same persons. Raises CuratorError for another population or
+        another unit, Conflict when two loads of one name meet.
         """
         try:
             with writing(self._engine) as connection:
@@ -223,8 +226,8 @@ class Catalog:
             return [_facts(self._checked(connection, row)) for row in _read(rows)]
 
     def asks_for_second(self, population: str) -> bool:
-        """Whether the policy of one of the population's data sets, retired ones too, asks for a second
-        person; of a population without data sets, whether that of any data set does."""
+        """Whether the policy of one of the population's data sets, retired ones too, asks for a
+        second person; of a population without data sets, whether that of any data set does."""
         with reading(self._engine) as connection:
             rows = _read(connection.execute(_FACTS))
             own = [row for row in rows if row["population"] == population] or rows
@@ -251,7 +254,8 @@ class Catalog:
     def set_profile(
         self, version_id: str, profile: Profile, *, by: str, instead_of: str | None = None
     ) -> None:
-        """Stores a version's profile. instead_of: the release of the one whose place it takes; None: there is none.
+        """Stores a version's profile. instead_of: the release of the one whose place it takes;
+        None: there is none.
 
         Raises Conflict where another profile is stored than that, NotFound.
         """
@@ -282,7 +286,8 @@ class Catalog:
         self._change(Change("dataset.retire", datasets, (name,)), by, retired=True)
 
     def publish(self, release_id: str, dataset: str, *, by: str) -> None:
-        """Shows a release to everybody with a grant on its data set, for ever. Raises Conflict the second time."""
+        """Shows a release to everybody with a grant on its data set, for ever. Raises Conflict the
+        second time."""
         with writing(self._engine) as connection:
             publications.publish(connection, release_id, dataset, by=by, at=self._now())
 
@@ -334,7 +339,8 @@ def _read(result: CursorResult[Any]) -> Sequence[RowMapping]:
 
 
 def _loaded(version: Mapping[str, Any], population: str, more: Mapping[str, str]) -> list[Change]:
-    """The acts of a load: the data set's row, which it makes or revives, and the new version's. more: is told, too."""
+    """The acts of a load: the data set's row, which it makes or revives, and the new version's.
+    more: is told, too."""
     told = {key: version[key] for key in ("dataset", "version", "n")}
     whose = {"population": population} | dict(more)
     return [

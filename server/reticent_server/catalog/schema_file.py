@@ -21,6 +21,7 @@ from reticent_server.catalog.recodes import (
     texts_in,
 )
 from reticent_server.catalog.strict_yaml import load_yaml
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.reading import Reading, read_reading
 from reticent_server.domain.schema import (
     BOOLEAN_TEXTS,
@@ -31,7 +32,6 @@ from reticent_server.domain.schema import (
     MAX_TEXT,
     WEIGHT,
     Column,
-    ColumnKind,
     Recode,
     Schema,
     Unit,
@@ -44,12 +44,6 @@ MAX_UNIT_ROWS = 1_000_000
 
 _NAMED = 12  # columns, in one message
 _TOP_KEYS = ("description", "file", "unit", "columns", "derive", "persons")
-_KEYS: Mapping[ColumnKind, tuple[str, ...]] = {
-    ColumnKind.NUMERIC: ("kind", "from", "lower", "upper", "missing", "role"),
-    ColumnKind.INTEGER: ("kind", "from", "lower", "upper", "missing", "role"),
-    ColumnKind.CATEGORICAL: ("kind", "from", "levels", "other", "missing"),
-    ColumnKind.BOOLEAN: ("kind", "from", "true", "false", "missing"),
-}
 _DATE = "date"  # a kind of the file: an integer column of days since 1970-01-01
 _DATE_KEYS = ("kind", "from", "lower", "upper", "format", "missing")
 _WORDS: Mapping[object, object] = {True: "true", False: "false"}  # YAML reads these keys as values
@@ -140,7 +134,7 @@ def _column(name: object, body: object) -> Column:
     kind = _kind(name, declared.get("kind"))
     if declared["kind"] == _DATE:
         return _date_column(name, declared)
-    _only(declared, _KEYS[kind], f"Column {name} ({kind})")
+    _only(declared, kind.traits.keys, f"Column {name} ({kind})")
     levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
     missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
@@ -174,14 +168,10 @@ def _texts_read(
 ) -> tuple[tuple[str, ...], Recode]:
     """The levels of a column, and how the file's texts become its values."""
     source = _source(name, declared)
-    match kind:
-        case ColumnKind.CATEGORICAL:
-            levels, codes, other = read_levels(name, declared)
-            return levels, Recode(source, codes, other)
-        case ColumnKind.BOOLEAN:
-            return (), Recode(source, read_words(name, declared))
-        case _:
-            return (), Recode(source)
+    if kind.has_levels:
+        levels, codes, other = read_levels(name, declared)
+        return levels, Recode(source, codes, other)
+    return (), Recode(source, () if kind.is_number else read_words(name, declared))
 
 
 def _source(name: str, declared: Mapping[object, object]) -> str:
@@ -204,10 +194,8 @@ def _kind(name: str, value: object) -> ColumnKind:
 def _bounds(
     name: str, kind: ColumnKind, declared: Mapping[object, object], levels: tuple[str, ...]
 ) -> tuple[float, float]:
-    if kind is ColumnKind.CATEGORICAL:
-        return 0.0, float(len(levels) - 1)
-    if kind is ColumnKind.BOOLEAN:
-        return 0.0, 1.0
+    if not kind.is_number:
+        return 0.0, float(len(levels) - 1) if kind.has_levels else 1.0
     lower, upper = (_bound(name, kind, key, declared.get(key)) for key in ("lower", "upper"))
     if lower >= upper:
         raise column_error(name, "lower must be less than upper")
@@ -221,11 +209,9 @@ def _bound(name: str, kind: ColumnKind, key: str, value: object) -> float:
         raise column_error(name, f"{key} must be a number, such as 0, -1.5 or 1.0e+6")
     if isinstance(value, float) and not isfinite(value):
         raise column_error(name, f"{key} must be finite")
-    if kind is ColumnKind.INTEGER and value != int(value):
+    if kind.is_whole and value != int(value):
         raise column_error(name, f"{key} must be an integer, or the kind numeric")
-    limit, text = (
-        (MAX_INTEGER, "2^53") if kind is ColumnKind.INTEGER else (MAX_NUMBER, f"{MAX_NUMBER:g}")
-    )
+    limit, text = (MAX_INTEGER, "2^53") if kind.is_whole else (MAX_NUMBER, f"{MAX_NUMBER:g}")
     if abs(value) > limit:
         raise column_error(name, f"{key} must be between -{text} and {text}")
     return float(value) + 0.0  # no negative zero

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recording administrative acts: what was done to a row of access or of the catalogue, by whom, when.
+"""Recording administrative acts: what was done to a row of access or of the catalogue, by whom,
+when.
 
     with writing(engine) as connection:
         require_recorded(connection, grants, (analyst_id, dataset))   # 1. rows that are there already
@@ -13,8 +14,8 @@
 
 The entry holds the digest of the row as the act leaves it, so `ledger verify` finds a row that was
 changed, added or deleted by anything that did not record it. A new table joins by two things: it is
-declared with `info=chained("noun")` (chain.tables), and every transaction that changes one of its rows ends
-with `record`, once, naming each row that it has changed. Three rules keep that right:
+declared with `info=chained("noun")` (chain.tables), and every transaction that changes one of its
+rows ends with `record`, once, naming each row that it has changed. Three rules keep that right:
 
 - A transaction that changes or deletes a row asks `require_recorded` first. Else it would record what
   somebody has edited in the row before, and the edit would be found no more.
@@ -24,9 +25,10 @@ with `record`, once, naming each row that it has changed. Three rules keep that 
 - A migration may add columns to a chained table that are null in the rows that are there. One that
   changes rows records what they are now, with the action "adopt".
 
-What changes too often to be recorded (the windows of a rate limit, when a session was last seen) has
-no place in a chained table. `detail` is for the reader of the audit trail; it is kept for ever and
-exported: ids, names of data sets, policies and reasons, never a key's digest, never a person's name.
+What changes too often to be recorded (the windows of a rate limit, when a session was last seen)
+has no place in a chained table. `detail` is for the reader of the audit trail; it is kept for ever
+and exported: ids, names of data sets, policies and reasons, never a key's digest, never a person's
+name.
 """
 
 import re
@@ -79,8 +81,8 @@ class Change:
 
 
 def require_recorded(connection: Connection, table: Table, *keys: Key) -> None:
-    """Raises Unavailable unless each row is as the last entry about it says, or both say that there is
-    none. To be called before rows are changed, in the same transaction."""
+    """Raises Unavailable unless each row is as the last entry about it says, or both say that there
+    is none. To be called before rows are changed, in the same transaction."""
     for key in keys:
         if not any(_is_recorded(connection, table, key) for _ in range(LOOKS)):
             subject = subject_of(table, key)
@@ -101,7 +103,8 @@ def _is_recorded(connection: Connection, table: Table, key: Key) -> bool:
 
 
 def recorded_digest(connection: Connection, seq: int | None) -> str | None:
-    """The digest that an entry gives of its row; None where it gives none, or its hash is not its own."""
+    """The digest that an entry gives of its row; None where it gives none, or its hash is not its
+    own."""
     entry = None if seq is None else _intact(connection, seq)
     digest: str | None = None if entry is None else entry.draft.detail.get(DIGEST)
     return digest
@@ -118,7 +121,8 @@ def _intact(connection: Connection, seq: int) -> Entry | None:
 
 
 def record(connection: Connection, changes: Sequence[Change], *, by: str, at: str) -> None:
-    """Appends one entry a change to the chain, in the caller's transaction, after its other changes.
+    """Appends one entry a change to the chain, in the caller's transaction, after its other
+    changes.
 
     by: who acts, as "cli:NAME", "console:NAME" or an analyst's id. at: ISO 8601 in UTC.
     """

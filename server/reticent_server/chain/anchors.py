@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anchors: places of the chain that were written down outside the database, for good.
 
-A file gets a line more for each; a directory (on write-once storage, say) a file more. An older copy of
-the database, or a rewritten one, does not have the last anchor in its chain, and is not served.
+A file gets a line more for each; a directory (on write-once storage, say) a file more. An older
+copy of the database, or a rewritten one, does not have the last anchor in its chain, and is not
+served.
 """
 
 import json
@@ -34,7 +35,8 @@ class Anchors:
         self.path = path
 
     def last(self) -> Anchor | None:
-        """The newest; None where none is written yet. Raises CuratorError where they cannot be read."""
+        """The newest; None where none is written yet. Raises CuratorError where they cannot be
+        read."""
         with _said_to_the_curator(self.path):
             texts = self._last_texts()
         anchors = [anchor for anchor in map(_parsed, texts) if anchor is not None]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of the chain: h_i = SHA-256(h_{i−1} ‖ canonical JSON of entry i), h_0 = 32 zero bytes.
+"""The entries of the chain: h_i = SHA-256(h_{i−1} ‖ canonical JSON of entry i), h_0 = 32 zero
+bytes.
 
 An entry is about an account (a budget or a charge, `ledger`) or about a row of another table (an
 administrative act, `chain.acts`). The form that is hashed never changes: entries are kept for ever.
@@ -20,8 +21,8 @@ GENESIS = "0" * 64
 class Draft:
     """An entry before it has its place in the chain.
 
-    account: whose `spent` changes by `change`; None for an administrative act, which has a `subject`:
-    the row that it is about. at: None for settle, whose time is kept nowhere.
+    account: whose `spent` changes by `change`; None for an administrative act, which has a
+    `subject`: the row that it is about. at: None for settle, whose time is kept nowhere.
     """
 
     action: str

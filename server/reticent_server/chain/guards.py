@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps entries as they are inside the database itself: triggers that refuse a change, as the migrations made them.
+"""What keeps entries as they are inside the database itself: triggers that refuse a change, as the
+migrations made them.
 
-Whoever owns the database can drop them, or make triggers and rules that change what others write; here it is seen.
+Whoever owns the database can drop them, or make triggers and rules that change what others write;
+here it is seen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +23,9 @@ _SQLITE: Mapping[str, str] = {
 
 _REFUSES = "BEGIN RAISE EXCEPTION 'ledger entries are immutable'; END"
 _BEFORE_ALL = "ledger_entries/58/O//t/"
-"""Table, type, state, columns, whether there is no condition, arguments. 58: before (2) DELETE (8), UPDATE (16) and TRUNCATE (32), once a
-statement (src/include/catalog/pg_trigger.h); O: fires always but for replication."""
+"""Table, type, state, columns, whether there is no condition, arguments. 58: before (2) DELETE (8),
+UPDATE (16) and TRUNCATE (32), once a statement (src/include/catalog/pg_trigger.h); O: fires always
+but for replication."""
 
 _POSTGRES: Mapping[str, str] = {"ledger_entries_immutable": f"{_BEFORE_ALL} {_REFUSES}"}
 

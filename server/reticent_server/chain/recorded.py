@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in use, held against the chain at every use: what was edited behind the program's back is refused.
+"""Rows in use, held against the chain at every use: what was edited behind the program's back is
+refused.
 
-A query of rows asks with `repository.last_about` for the number of the last entry about each. The entry
-says what the row's digest must be. What it says is kept in memory once its hash was recomputed from the
-entry before, so that a look costs one digest. Who edits a row would have to forge the entry as well,
-and the chain is broken from there on, or rewritten, which `ledger verify`, and an anchor kept
-elsewhere, find.
+A query of rows asks with `repository.last_about` for the number of the last entry about each. The
+entry says what the row's digest must be. What it says is kept in memory once its hash was
+recomputed from the entry before, so that a look costs one digest. Who edits a row would have to
+forge the entry as well, and the chain is broken from there on, or rewritten, which `ledger verify`,
+and an anchor kept elsewhere, find.
 """
 
 from collections.abc import Mapping

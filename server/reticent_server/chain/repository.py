@@ -101,7 +101,8 @@ def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:
 def last_entries(
     connection: Connection, account_id: str | None, limit: int, actions: Sequence[str] = ()
 ) -> list[Entry]:
-    """The last entries, newest first, of one account or of all. actions: of these alone; none: of any."""
+    """The last entries, newest first, of one account or of all. actions: of these alone; none: of
+    any."""
     query = select(entries).order_by(entries.c.seq.desc()).limit(limit)
     if account_id is not None:
         query = query.where(entries.c.account == account_id)
@@ -124,8 +125,8 @@ def entries_with(
 
 
 class TrailPart(StrEnum):
-    """Which entries: each release once, as the cap was charged for it; budgets, as they were set and credited;
-    administrative acts."""
+    """Which entries: each release once, as the cap was charged for it; budgets, as they were set
+    and credited; administrative acts."""
 
     ALL = ""
     RELEASES = "releases"
@@ -156,7 +157,8 @@ def entries_about(
     limit: int,
     part: TrailPart = TrailPart.ALL,
 ) -> list[Entry]:
-    """The last entries of a part before number `before` that name one of `words` anywhere, newest first.
+    """The last entries of a part before number `before` that name one of `words` anywhere, newest
+    first.
 
     Every word is taken literally, in any case of its ASCII letters. words empty: all entries.
     """

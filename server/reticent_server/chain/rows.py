@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of other tables, as the chain speaks of them: a subject, and a digest of the content.
 
-The digest is SHA-256 of the canonical JSON of the columns that are not null. So it is the same on both
-databases and after a restore, and a column that is added later changes no digest while it is null.
+The digest is SHA-256 of the canonical JSON of the columns that are not null. So it is the same on
+both databases and after a restore, and a column that is added later changes no digest while it is
+null.
 """
 
 import json
@@ -56,7 +57,8 @@ def stored_digest(connection: Connection, table: Table, key: Key) -> str | None:
 
 
 def stored_rows(connection: Connection) -> Iterator[tuple[str, str | None]]:
-    """(subject, digest) of every row of every chained table; digest None: not what we ever write."""
+    """(subject, digest) of every row of every chained table; digest None: not what we ever
+    write."""
     for table in chained_tables():
         key = [column.name for column in table.primary_key.columns]
         query = as_stored(table)

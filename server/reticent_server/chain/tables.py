@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entries, and the head that puts their writers in a line.
 
-Entries are only ever inserted; the migration adds triggers that say so. A table whose rows must be as
-the entries say is declared with `info=chained("…")`.
+Entries are only ever inserted; the migration adds triggers that say so. A table whose rows must be
+as the entries say is declared with `info=chained("…")`.
 """
 
 from collections.abc import Sequence

@@ -96,8 +96,8 @@ def credit(
     analyst: AnalystName = None,
     project: ProjectName = None,
     epsilon: Annotated[float, typer.Option(help="For accounts under the rule basic.")] = 0.0,
-    delta: Annotated[float, typer.Option(help="For both rules.")] = 0.0,
-    rho: Annotated[float, typer.Option(help="For accounts under the rule zcdp.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="For every rule.")] = 0.0,
+    rho: Annotated[float, typer.Option(help="For accounts under the rules zcdp and gdp.")] = 0.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -107,7 +107,7 @@ def credit(
     rule = balance_of(books, account).rule
     other, primary = (rho, epsilon) if rule == "basic" else (epsilon, rho)
     if other:
-        raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp.")
+        raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp and gdp.")
     if not yes:
         question = f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is spent?"
         typer.confirm(f"{question} An entry is never deleted.", abort=True, err=True)

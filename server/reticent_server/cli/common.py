@@ -38,6 +38,7 @@ class RuleName(StrEnum):
 
     BASIC = "basic"
     ZCDP = "zcdp"
+    GDP = "gdp"
 
 
 RuleOption = Annotated[
@@ -48,7 +49,7 @@ QueryDeltaOption = Annotated[
     float | None,
     typer.Option(
         "--query-delta",
-        help="Of delta, what queries may be charged under the rule zcdp; the rest turns rho into epsilon. "
+        help="Of delta, what queries may be charged under the rules zcdp and gdp; the rest turns rho into epsilon. "
         "Left out: as it was, a tenth of delta for a new account.",
     ),
 ]

@@ -39,7 +39,7 @@ class WorkerShares:
 
     @property
     def database_connections(self) -> int:
-        """Of all processes together."""
+        """The connections of all processes together."""
         if self.workers == 1:
             return self.parent.database_connections
         below = self.workers * self.worker.database_connections

@@ -21,9 +21,9 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class BurnDown:
-    """What is spent of an account over time, in ε, as a rising step line towards its cap. In the units of a viewBox
-    WIDTH × HEIGHT; `line` is the path of what is spent, `cap` that of the cap. caps: when the cap was set to what, in
-    words, oldest first."""
+    """What is spent of an account over time, in ε, as a rising step line towards its cap. In the
+    units of a viewBox WIDTH × HEIGHT; `line` is the path of what is spent, `cap` that of the cap.
+    caps: when the cap was set to what, in words, oldest first."""
 
     line: str
     area: str

@@ -20,7 +20,8 @@ from reticent_server.web.visits import SignedFor, Visit
 router = pages_router("console")
 
 MOST = 5_000
-"""Entries of an export: a file that a spreadsheet opens at once; `reticent ledger export` writes all."""
+"""Entries of an export: a file that a spreadsheet opens at once; `reticent ledger export` writes
+all."""
 
 COLUMNS = tuple(each.name for each in fields(oversight.TrailRow))
 PARTS = {
@@ -55,7 +56,8 @@ def show(visit: Signed) -> Response:
 
 
 def _wanted(visit: Visit) -> tuple[str, TrailPart]:
-    """The text that is searched for, and the part of the trail; all of it for one that there is not."""
+    """The text that is searched for, and the part of the trail; all of it for one that there is
+    not."""
     query = visit.request.query_params
     known = {part.value: part for part in PARTS}
     part = known.get(query.get("show", ""), TrailPart.ALL)
@@ -64,7 +66,8 @@ def _wanted(visit: Visit) -> tuple[str, TrailPart]:
 
 @router.get("/ledger.csv")
 def export(visit: Annotated[Visit, Depends(SignedFor(Act.EXPORT))]) -> Response:
-    """The last entries that name a text, as CSV; no cell begins as a formula of a spreadsheet would."""
+    """The last entries that name a text, as CSV; no cell begins as a formula of a spreadsheet
+    would."""
     text, part = _wanted(visit)
     rows = oversight.trail(visit.services, text, limit=MOST, part=part).rows
     asked = oversight.asked(visit.services, rows)

@@ -21,7 +21,7 @@ router = pages_router("console")
 
 Paying = Annotated[Visit, Depends(posted_for(Act.SET_BUDGETS))]
 
-_RULES = ("", "basic", "zcdp")
+_RULES = ("", "basic", "zcdp", "gdp")
 _DONE = {"set": "The budget is set.", "credit": "The credit is written to the ledger."}
 
 
@@ -105,5 +105,5 @@ def _query_delta(fields: Mapping[str, str]) -> float | None:
 
 def _rule(text: str) -> Rule | None:
     if text not in _RULES:
-        raise InvalidRequest("The rule is basic or zcdp.")
+        raise InvalidRequest("The rule is basic, zcdp or gdp.")
     return cast(Rule, text) if text else None

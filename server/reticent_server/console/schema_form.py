@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from reticent_server.catalog.schema_file import parse_schema
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.reading import KEYS, Reading, read_reading
-from reticent_server.domain.schema import ColumnKind, Schema
+from reticent_server.domain.schema import Schema
 from reticent_server.errors import CuratorError
 from reticent_server.intake.staged import ProposedColumn
 from reticent_server.intake.versions import checked
@@ -48,7 +49,8 @@ MEANS = " = "
 DATE = "date"
 """A kind of the schema file beside those of stored columns."""
 
-_BOUNDED = (ColumnKind.NUMERIC, ColumnKind.INTEGER, DATE)
+_BOUNDED = (*(kind for kind in ColumnKind if kind.is_number), DATE)
+_LEVELS = tuple(kind for kind in ColumnKind if kind.has_levels)
 _NEITHER = "Fill in lower and upper, from a codebook or from common knowledge: they are published."
 _NO_LEVELS = (
     "Write its levels, one a line, from a codebook or from common knowledge: they are published."
@@ -166,7 +168,7 @@ def _body(column: ProposedColumn, given: Mapping[str, str]) -> tuple[str, Body]:
         body |= {key: _number(given.get(key, "")) for key in ("lower", "upper")}
     if kind == DATE and given.get("format"):
         body["format"] = given["format"]
-    if kind == ColumnKind.CATEGORICAL:
+    if kind in _LEVELS:
         body |= {"levels": _levels(given.get("levels", ""))}
         body |= {"other": given["other"]} if given.get("other") else {}
     if kind == ColumnKind.BOOLEAN:

@@ -21,13 +21,15 @@ from reticent_server.web.visits import Visit
 router = pages_router("console")
 
 USUAL_CAP = 8.0
-"""ε of a cap where none is set yet: some twenty questions then have ε .5 each under the rule zcdp."""
+"""ε of a cap where none is set yet: some twenty questions then have ε .5 each under the rule
+zcdp."""
 
 USUAL_QUESTIONS = "20"
 """Of a paper with its tables: a beginning that a curator changes."""
 
 _DELTAS = 10
-"""δ of a cap where none is set: so many times a question's, of which an account keeps a tenth for queries."""
+"""δ of a cap where none is set: so many times a question's, of which an account keeps a tenth for
+queries."""
 
 
 @router.get("/datasets/{name}/simulator")
@@ -60,7 +62,8 @@ def _page(visit: Visit, name: str) -> Response:
 def _given(
     query: Mapping[str, str], facts: DatasetFacts, balance: Balance | None
 ) -> Mapping[str, str]:
-    """The form's texts: what was sent, else the cap that is set, split over a usual number of questions."""
+    """The form's texts: what was sent, else the cap that is set, split over a usual number of
+    questions."""
     epsilon = USUAL_CAP if balance is None else from_units(balance.epsilon, EPSILON_UNITS)
     delta = _DELTAS * facts.default_delta
     delta = delta if balance is None else from_units(balance.delta, DELTA_UNITS)

@@ -25,9 +25,9 @@ from reticent_server.console.schema_form import (
     reading_fields,
     reading_in,
 )
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import CuratorError, InvalidRequest, ReticentError
 from reticent_server.intake.loading import FileToLoad
 from reticent_server.intake.registering import folders
@@ -60,11 +60,9 @@ _NAME_LENGTH = 40
 """Characters of a data set's name that is made from a file's."""
 
 _HEADINGS: Mapping[str, str] = {
-    ColumnKind.NUMERIC: "Numbers",
-    ColumnKind.INTEGER: "Numbers",
+    **{kind: kind.traits.heading for kind in ColumnKind if kind.is_number},
     DATE: "Dates",
-    ColumnKind.CATEGORICAL: "Categories",
-    ColumnKind.BOOLEAN: "True or false",
+    **{kind: kind.traits.heading for kind in ColumnKind if not kind.is_number},
 }
 _LEFT_OUT = "Not loaded"
 _INCOMPLETE = "The schema is not complete yet."

@@ -6,21 +6,22 @@ from typing import Literal
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, from_units
 
-Rule = Literal["basic", "zcdp"]
+Rule = Literal["basic", "zcdp", "gdp"]
 
 UNITS: dict[Rule, tuple[tuple[str, int], tuple[str, int]]] = {
     "basic": (("epsilon", EPSILON_UNITS), ("delta", DELTA_UNITS)),
     "zcdp": (("rho", RHO_UNITS), ("rho_delta", DELTA_UNITS)),
+    "gdp": (("rho", RHO_UNITS), ("rho_delta", DELTA_UNITS)),
 }
 """The names of a rule's two amounts, and how many units make 1."""
 
-SYMBOLS: dict[Rule, tuple[str, str]] = {"basic": ("ε", "δ"), "zcdp": ("ρ", "δ")}
+SYMBOLS: dict[Rule, tuple[str, str]] = {"basic": ("ε", "δ"), "zcdp": ("ρ", "δ"), "gdp": ("ρ", "δ")}
 """How a rule's two amounts are shown to people; the same wherever one is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """(ε, δ) under basic, (ρ, δ) under zcdp, in the units of domain.cost."""
+    """(ε, δ) under basic, (ρ, δ) under zcdp and gdp, in the units of domain.cost."""
 
     primary: int
     secondary: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a ColumnStep: each a mechanism that needs whole columns, with its public parameters.
 
-All but SubsampleAggregate are for data sets whose unit is a row. Amounts are integers in the units of domain.cost; what a
-part costs is said by mechanisms.column_registry.cost, beside the proof.
+All but SubsampleAggregate are for data sets whose unit is a row. Amounts are integers in the units
+of domain.cost; what a part costs is said by mechanisms.column_registry.cost, beside the proof.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,8 @@ class Lattice:
 
 @dataclass(frozen=True, slots=True)
 class SmoothMedian:
-    """The median with noise in proportion to its smooth sensitivity; the map gives (1, rows) values.
+    """The median with noise in proportion to its smooth sensitivity; the map gives (1, rows)
+    values.
 
     Released.values: (1,) on the lattice, within its bounds.
     """
@@ -73,11 +74,13 @@ class StableBin:
 
 @dataclass(frozen=True, slots=True)
 class MEstimate:
-    """One of `cells` candidates with probability ∝ exp(−ε|Σ ψ_c(x_i − θ)|/(4c)); the map gives (1, rows) values.
+    """One of `cells` candidates with probability ∝ exp(−ε|Σ ψ_c(x_i − θ)|/(4c)); the map gives
+    (1, rows) values.
 
-    Candidates are the middles of cells of equal mass under the base, brought within `limits`. [lower,
-    upper]: where a uniform base lies, or the quartiles of a Cauchy base. c: in steps of the lattice, which
-    reaches from c below the first candidate to c above the last. Released.values: (1,) a candidate.
+    Candidates are the middles of cells of equal mass under the base, brought within `limits`.
+    [lower, upper]: where a uniform base lies, or the quartiles of a Cauchy base. c: in steps of the
+    lattice, which reaches from c below the first candidate to c above the last. Released.values:
+    (1,) a candidate.
     """
 
     lattice: Lattice
@@ -93,12 +96,13 @@ class MEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DepthDraw:
-    """A draw with density ∝ exp(−ηO) on R^d, O the outlyingness over `directions`, after a PTR test.
+    """A draw with density ∝ exp(−ηO) on R^d, O the outlyingness over `directions`, after a PTR
+    test.
 
-    The map gives (d, rows) values. lattices: one for each coordinate, of 2⁴⁰ steps. directions: whole
-    numbers up to 2¹⁰, in lattice steps. scale: the scale of the projections, and with "trimmed" their
-    location too. etas: decreasing; where there are several, one is chosen privately at epsilon_choice.
-    Released.values: (d + 1,) the point on the lattice, and η; or nothing.
+    The map gives (d, rows) values. lattices: one for each coordinate, of 2⁴⁰ steps. directions:
+    whole numbers up to 2¹⁰, in lattice steps. scale: the scale of the projections, and with
+    "trimmed" their location too. etas: decreasing; where there are several, one is chosen privately
+    at epsilon_choice. Released.values: (d + 1,) the point on the lattice, and η; or nothing.
     """
 
     lattices: tuple[Lattice, ...]
@@ -117,9 +121,9 @@ class ConvexFit:
     """The minimiser of a convex loss of bounded influence, with Gaussian noise, after a PTR test.
 
     The map gives (size + 3, rows): a weight, the response, the offset, and the vector of the
-    coefficients ϑ. loss: "huber" with the tuning constant `tuning`, or "logistic". radius_squared: R², to
-    which weights are lowered. floors: decreasing least curvatures m, of which one is chosen privately at
-    epsilon_choice. reach, slack: D and r of numerics.convex_fit. delta: of the test.
+    coefficients ϑ. loss: "huber" with the tuning constant `tuning`, or "logistic". radius_squared:
+    R², to which weights are lowered. floors: decreasing least curvatures m, of which one is chosen
+    privately at epsilon_choice. reach, slack: D and r of numerics.convex_fit. delta: of the test.
     Released.values: (size + 1,) ϑ within ±reach, and m; sd: of the noise of a coefficient.
     """
 
@@ -141,10 +145,10 @@ class ConvexFit:
 class AsymptoticFit:
     """The minimiser of a convex loss and p-values of contrasts, with noise by their influence.
 
-    The map, loss, tuning, size, radius_squared, reach and slack are those of ConvexFit. floor: what a
-    least curvature counts as at least. The hypothesis of contrast a_j (size,) is a_jᵀϑ + b_j = 0, b_j its
-    offset. epsilon_test, delta_test: of each of the k p-values. Released.values: (size + k,) ϑ within
-    ±reach, and p-values; their noise is private.
+    The map, loss, tuning, size, radius_squared, reach and slack are those of ConvexFit. floor: what
+    a least curvature counts as at least. The hypothesis of contrast a_j (size,) is a_jᵀϑ + b_j = 0,
+    b_j its offset. epsilon_test, delta_test: of each of the k p-values. Released.values:
+    (size + k,) ϑ within ±reach, and p-values; their noise is private.
     """
 
     loss: Literal["huber", "logistic"]

@@ -18,19 +18,22 @@ RHO_UNITS = 10**12  # units in ρ = 1: at ε = 10⁻⁴ a pure charge of ½ε² 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyCost:
-    """What one answer costs, under either rule of an account.
+    """What one answer costs, under each rule of an account.
 
     basic accounts are debited (`epsilon`, `delta`); zcdp accounts (`rho`, `rho_delta`), with the
-    meaning `rho_delta`-approximate `rho`-zCDP. All four are integers in the units of this module.
+    meaning `rho_delta`-approximate `rho`-zCDP; gdp accounts (`gaussian`, `rho_delta`), with the meaning of
+    accounting.gaussian_account, where a release has no noise but Gaussian; `gaussian` is 0 where it has other noise, or is
+    not known, and the price then follows from `rho`. All are integers in the units of this module.
     """
 
     epsilon: int
     delta: int
     rho: int
     rho_delta: int = 0
+    gaussian: int = 0
 
     def __post_init__(self) -> None:
-        amounts = (self.epsilon, self.delta, self.rho, self.rho_delta)
+        amounts = (self.epsilon, self.delta, self.rho, self.rho_delta, self.gaussian)
         if not all(type(a) is int and a >= 0 for a in amounts):
             raise ValueError("privacy amounts are non-negative integers")
 
@@ -40,6 +43,7 @@ class PrivacyCost:
             self.delta + other.delta,
             self.rho + other.rho,
             self.rho_delta + other.rho_delta,
+            self.gaussian + other.gaussian,
         )
 
     def within(self, other: "PrivacyCost") -> bool:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns that are computed from others when a table is loaded: declared texts, and what they were read as."""
+"""Columns that are computed from others when a table is loaded: declared texts, and what they were
+read as."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,8 @@ Action = Literal["column", "number", "function", "operator"]
 
 @dataclass(frozen=True, slots=True)
 class DerivedText:
-    """What the schema file declares. lower, upper: the curator's, within those that the text gives; None: those."""
+    """What the schema file declares. lower, upper: the curator's, within those that the text gives;
+    None: those."""
 
     name: str
     text: str
@@ -19,8 +21,9 @@ class DerivedText:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a postfix program: puts a column's values or a number on the stack, or takes what an operator (two) or
-    a function (one) needs and puts its result there. parameter: of a function, such as an exponent."""
+    """One step of a postfix program: puts a column's values or a number on the stack, or takes what
+    an operator (two) or a function (one) needs and puts its result there. parameter: of a function,
+    such as an exponent."""
 
     action: Action
     name: str = ""

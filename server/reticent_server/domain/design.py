@@ -45,7 +45,8 @@ class Indicator:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """The public number among `values` that stands at a column's stored value among `codes` (increasing); 0 at any other.
+    """The public number among `values` that stands at a column's stored value among `codes`
+    (increasing); 0 at any other.
 
     function: what is taken of the stored value first, such as a date's month.
     """
@@ -58,7 +59,8 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The value of a numeric, integer or boolean column; `value`, a public one, where the cell is missing."""
+    """The value of a numeric, integer or boolean column; `value`, a public one, where the cell is
+    missing."""
 
     column: str
     value: float
@@ -74,9 +76,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A named function of an expression; `parameter` is the exponent of "power", and where "step" (1 from there on, else 0)
-    and "hinge" (how far above it) begin, what "shift" and "days_since" take off, and "divide" divides by (above 0).
-    "year" and "month" are those of a day, counted from 1970-01-01.
+    """A named function of an expression; `parameter` is the exponent of "power", and where "step"
+    (1 from there on, else 0) and "hinge" (how far above it) begin, what "shift" and "days_since"
+    take off, and "divide" divides by (above 0). "year" and "month" are those of a day, counted from
+    1970-01-01.
 
     Of a basis (numerics.bases), `parameter` is the function's number, and `basis` what all of its
     functions share: "legendre" (lower, upper, largest order), "bspline" the knot vector.
@@ -90,9 +93,11 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class EventTime:
-    """1 where low ≤ time − since ≤ high, of columns of whole numbers, else 0; without `since`, low ≤ time ≤ high.
+    """1 where low ≤ time − since ≤ high, of columns of whole numbers, else 0; without `since`,
+    low ≤ time ≤ high.
 
-    0 where a cell of either is missing, or `since` has the value `never`: there the event does not happen.
+    0 where a cell of either is missing, or `since` has the value `never`: there the event does not
+    happen.
     """
 
     time: str
@@ -104,8 +109,8 @@ class EventTime:
 
 @dataclass(frozen=True, slots=True)
 class PersonMean:
-    """The mean of an expression over the rows of the same person that are in use; a column of that `name` once a
-    block is prepared (numerics.person_columns)."""
+    """The mean of an expression over the rows of the same person that are in use; a column of that
+    `name` once a block is prepared (numerics.person_columns)."""
 
     name: str
     argument: "Expression"
@@ -158,7 +163,8 @@ Predicate = Compare | Not | AllOf | AnyOf
 
 @dataclass(frozen=True, slots=True)
 class ColumnWeight:
-    """A record counts as the share column/largest, cut to [0, 1]. largest: the declared upper bound, above 0."""
+    """A record counts as the share column/largest, cut to [0, 1]. largest: the declared upper
+    bound, above 0."""
 
     column: str
     largest: float
@@ -166,7 +172,8 @@ class ColumnWeight:
 
 @dataclass(frozen=True, slots=True)
 class TriangleWeight:
-    """A record counts as max(0, 1 − |column − centre|/width): the triangular kernel, width above 0."""
+    """A record counts as max(0, 1 − |column − centre|/width): the triangular kernel, width above
+    0."""
 
     column: str
     centre: float
@@ -179,8 +186,8 @@ RecordWeight = ColumnWeight | TriangleWeight
 
 @dataclass(frozen=True, slots=True)
 class MadeColumn:
-    """A column that is made of a person's own rows: of the values of `term` in those in use, the person's mean, or what
-    is left of each value without it."""
+    """A column that is made of a person's own rows: of the values of `term` in those in use, the
+    person's mean, or what is left of each value without it."""
 
     name: str
     term: Term
@@ -189,11 +196,12 @@ class MadeColumn:
 
 @dataclass(frozen=True, slots=True)
 class PersonColumns:
-    """What a design's columns are made of, where they are made of persons' rows (numerics.person_columns).
+    """What a design's columns are made of, where they are made of persons' rows
+    (numerics.person_columns).
 
-    rows: m, the places of a person. least: rows in use below which a person has none. written: the design of stored
-    columns, whose mask says what is in use. made: the columns. checked: terms that a row in use has finite values of,
-    beside those of `made`.
+    rows: m, the places of a person. least: rows in use below which a person has none. written: the
+    design of stored columns, whose mask says what is in use. made: the columns. checked: terms that
+    a row in use has finite values of, beside those of `made`.
     """
 
     rows: int
@@ -207,12 +215,13 @@ class PersonColumns:
 class Design:
     """response ~ [1 +] terms, on the records where `where` holds and no used column is missing.
 
-    columns: every column that is read, in order. missing_columns: those of them that may be missing, and ABSENT
-    where a place may hold no row. filled_columns: those of them whose missing cells leave no record out, as every
-    term that reads them is Filled or has a factor Missing. weight: what share of a record counts; None: all of it.
-    offset: a part of the predictor whose coefficient is 1; None: 0.
-    persons: where terms and response are of columns that are made of persons' rows:
-    they, and the one missing column, are to be found in a block only once it is prepared (numerics.person_columns).
+    columns: every column that is read, in order. missing_columns: those of them that may be
+    missing, and ABSENT where a place may hold no row. filled_columns: those of them whose missing
+    cells leave no record out, as every term that reads them is Filled or has a factor Missing.
+    weight: what share of a record counts; None: all of it. offset: a part of the predictor whose
+    coefficient is 1; None: 0. persons: where terms and response are of columns that are made of
+    persons' rows: they, and the one missing column, are to be found in a block only once it is
+    prepared (numerics.person_columns).
     """
 
     response: Term | None

@@ -56,8 +56,8 @@ class Profile:
 class Policy:
     """What the curator allows on a data set. default_delta None means min(1e-6, 1/(10 n)).
 
-    second_person: whether a cap, a credit, a change of policy and a new version about its population need
-    somebody else's approval.
+    second_person: whether a cap, a credit, a change of policy and a new version about its
+    population need somebody else's approval.
     """
 
     tiers: tuple[str, ...] = ("unconditional",)
@@ -68,7 +68,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """Public facts of the current version of a data set. n: rows; where the unit is a column, persons.
+    """Public facts of the current version of a data set. n: rows; where the unit is a column,
+    persons.
 
     persons: their number N, where n is that of places (of_places).
     """
@@ -90,12 +91,14 @@ class DatasetFacts:
 
     @property
     def slots(self) -> int:
-        """Places for rows: N·m where the unit is a column of up to m rows a person, else n. What deadlines, blocks and
-        bounds of sums over rows come from: how many of the places hold a row is private."""
+        """Places for rows: N·m where the unit is a column of up to m rows a person, else n. What
+        deadlines, blocks and bounds of sums over rows come from: how many of the places hold a row
+        is private."""
         return self.n * self.schema.unit.max_rows
 
     def of_places(self) -> "DatasetFacts":
-        """The table as kinds see it: n places, of which any may be without a row (Design.masked), and `persons`."""
+        """The table as kinds see it: n places, of which any may be without a row (Design.masked),
+        and `persons`."""
         if not self.schema.unit.many_rows:
             return self
         return replace(self, n=self.slots, persons=self.n)

@@ -17,9 +17,9 @@ _LOG_RANGE = 2.0**-24  # the geometric half begins here, as a share of the farth
 class Grid:
     """Increasing candidates from `lower` to `upper`, at most CELLS + 1 of them.
 
-    integers: every whole number, where there are that few. Else half of the cells are uniform and half
-    in geometric progression away from zero, so that wide bounds do not cost resolution near zero; of
-    integers, the whole numbers nearest to these.
+    integers: every whole number, where there are that few. Else half of the cells are uniform and
+    half in geometric progression away from zero, so that wide bounds do not cost resolution near
+    zero; of integers, the whole numbers nearest to these.
     """
 
     lower: float
@@ -58,7 +58,8 @@ def _mixed(grid: Grid) -> FloatArray:
 
 
 def _geometric(lower: float, upper: float) -> list[FloatArray]:
-    """Bounds that are almost denormal numbers have no progression: the uniform half is fine enough."""
+    """Bounds that are almost denormal numbers have no progression: the uniform half is fine
+    enough."""
     if lower > 0 or upper < 0:
         return [np.geomspace(lower, upper, CELLS // 2)]
     sides = [s for s in (lower, upper) if s * _LOG_RANGE != 0]

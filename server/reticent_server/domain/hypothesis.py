@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LinearHypothesis:
-    """Rβ = r: texts (k), rows R (k of q numbers, of rank k), values r (k), in the reported order."""
+    """Rβ = r: texts (k), rows R (k of q numbers, of rank k), values r (k), in the reported
+    order."""
 
     texts: tuple[str, ...]
     rows: tuple[tuple[float, ...], ...]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long work that is charged to nobody may take, and whether anybody still waits for it.
 
-Planning reads public facts alone, so its time tells nothing: it may be measured and cut short. Its loops call `checkpoint`, which does
-nothing where no limit is set, as in a computation on private cells. What counts is the processor time of the thread, so
-that a busy machine refuses nothing that an idle one plans.
+Planning reads public facts alone, so its time tells nothing: it may be measured and cut short. Its
+loops call `checkpoint`, which does nothing where no limit is set, as in a computation on private
+cells. What counts is the processor time of the thread, so that a busy machine refuses nothing that
+an idle one plans.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ from reticent_server.errors import CallerLeft, InvalidQuery
 
 
 class Patience:
-    """seconds: of processor time that the work may take. has_left: whether nobody waits for it, beside who says so by `leave`.
-    spent: what it has taken, once it has ended, here and in other processes (`elsewhere`)."""
+    """seconds: of processor time that the work may take. has_left: whether nobody waits for it,
+    beside who says so by `leave`. spent: what it has taken, once it has ended, here and in other
+    processes (`elsewhere`)."""
 
     def __init__(self, seconds: float, has_left: Callable[[], bool] = lambda: False) -> None:
         self._seconds = seconds
@@ -55,7 +57,8 @@ _CURRENT: ContextVar[Patience | None] = ContextVar("patience", default=None)
 
 
 def checkpoint() -> None:
-    """Where a loop may end early. Raises CallerLeft or InvalidQuery where the patience of this work has ended."""
+    """Where a loop may end early. Raises CallerLeft or InvalidQuery where the patience of this work
+    has ended."""
     current = _CURRENT.get()
     if current is not None:
         current.check()

@@ -3,11 +3,12 @@
 
 The formula layer builds these values (formula.features); engine.persons computes them.
 
-Privacy. A feature is f(R), R the multiset of the rows of one person, brought within its column's public bounds or
-levels. So for any two tables that differ in the rows of one person, of whatever numbers (none, one, more than `max_rows`),
-the views differ in one row, and both are tables of the view's public schema: every mechanism that is proved for a
-table whose unit is a row is proved for persons. What the view has as public is the number of persons and the
-declared features; nothing of it depends on the number of rows.
+Privacy. A feature is f(R), R the multiset of the rows of one person, brought within its column's
+public bounds or levels. So for any two tables that differ in the rows of one person, of whatever
+numbers (none, one, more than `max_rows`), the views differ in one row, and both are tables of the
+view's public schema: every mechanism that is proved for a table whose unit is a row is proved for
+persons. What the view has as public is the number of persons and the declared features; nothing of
+it depends on the number of rows.
 """
 
 from dataclasses import dataclass
@@ -26,12 +27,13 @@ FeatureFunction = Literal[
 class Feature:
     """One column of a view: `function` over those of a person's rows that are in use.
 
-    A row is in use where `where` holds and no cell that is read is missing, unreadable or gives a value that is not
-    finite. value: of a row, for first, last, min, max, mean and sum. condition: of a row, for any, all and share. by:
-    the column that orders the rows, for first and last; rows that are equal in it are ordered by value, so that no
-    stored order matters. none: the value of a person without a row in use; None: it is missing there.
-    reads: the columns that are read. table: whose rows they are, None for a data set of one table. column: its
-    name, kind, bounds and levels in the view.
+    A row is in use where `where` holds and no cell that is read is missing, unreadable or gives a
+    value that is not finite. value: of a row, for first, last, min, max, mean and sum. condition:
+    of a row, for any, all and share. by: the column that orders the rows, for first and last; rows
+    that are equal in it are ordered by value, so that no stored order matters. none: the value of a
+    person without a row in use; None: it is missing there. reads: the columns that are read. table:
+    whose rows they are, None for a data set of one table. column: its name, kind, bounds and levels
+    in the view.
     """
 
     column: Column

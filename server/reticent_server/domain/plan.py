@@ -118,7 +118,7 @@ class Planned(ABC):
 
     __slots__ = ()
 
-    taken: ClassVar[tuple[float, float]] = (1.0, 1.0)
+    deadline_shares: ClassVar[tuple[float, float]] = (1.0, 1.0)
     """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two threads, on the machine
     whose pace is 1. `python -m benchmarks deadlines` measures them."""
 
@@ -231,7 +231,7 @@ class Planned(ABC):
     def expected_ms(self, n: int) -> float:
         """What the computation takes at most where nothing else runs and the columns are in memory, on the machine whose
         pace is 1: between the two numbers of records at which shares were measured, the line in log n."""
-        few, many = self.taken
+        few, many = self.deadline_shares
         at = min(1.0, max(0.0, (log10(max(n, 1)) - 4) / 2))
         drawing = self.draws * SELECTION_NANOSECONDS / 10**6
         noise = _COUNT_MS * sum(part.bins for part in self.gaussian_counts or ())
@@ -277,8 +277,16 @@ class Plan:
         return f"{self.planned.name}: {self.planned.mechanism}"
 
     def paid_by(self, reservation: Reservation) -> bool:
-        """Whether this is what was charged: asked here only, before anything is computed."""
-        return (self.cost, self.facts.version_id) == (reservation.cost, reservation.version_id)
+        """Whether this is what was charged: asked here only, before anything is computed. A charge that does not know whether
+        noise is Gaussian was no less under any rule."""
+        known = replace(self.cost, gaussian=self.cost.gaussian if reservation.cost.gaussian else 0)
+        return (known, self.facts.version_id) == (reservation.cost, reservation.version_id)
+
+    @property
+    def gaussian_limit(self) -> int | None:
+        """What its steps may cost by mechanisms.gaussian_cost (RHO_UNITS); None where its privacy does not rest on that."""
+        limits = [rho for rho in (self.gaussian_rho, self.cost.gaussian) if rho]
+        return min(limits, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from reticent_server.errors import WrongRole
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Somebody who has proved who they are: by a key, or by the identity provider's word for an identity
-    that is linked with them. One of `key_id` and `identity_id` is there."""
+    """Somebody who has proved who they are: by a key, or by the identity provider's word for an
+    identity that is linked with them. One of `key_id` and `identity_id` is there."""
 
     id: str
     name: str

@@ -27,7 +27,8 @@ class Private(Generic[T]):
         return self._value
 
     def map(self, change: Callable[[T], U]) -> "Private[U]":
-        """The value as `change` makes it, still private; `change` keeps nothing and says nothing."""
+        """The value as `change` makes it, still private; `change` keeps nothing and says
+        nothing."""
         return Private(change(self._value))
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what: the one table of roles and acts.
 
-Every route and every command names its act; `domain.principal.Principal.require` asks this table, and
-nothing else does. A holder of a key has one role or several.
+Every route and every command names its act; `domain.principal.Principal.require` asks this table,
+and nothing else does. A holder of a key has one role or several.
 """
 
 from collections.abc import Iterable, Mapping

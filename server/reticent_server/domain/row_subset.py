@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random part of a table's rows: of each unit, with probability 1/stride, chosen by a secret key.
 
-A plan names the stride only; the engine draws the key anew for every release (mechanisms.secret_rows),
-from the system's CSPRNG, and never shows it. Given the key, membership is a function of the stored
-position: the same in every process, for every source, and before a cell is read.
+A plan names the stride only; the engine draws the key anew for every release
+(mechanisms.secret_rows), from the system's CSPRNG, and never shows it. Given the key, membership is
+a function of the stored position: the same in every process, for every source, and before a cell is
+read.
 
-Units are chosen one by one, independently, so the law of the choice is the same for every order of the
-units. The guarantee therefore does not rest on the order in which a table came (domain.steps.SumStep),
-and a table in the order of a column is sampled as well as any other. The places of a unit of several rows
-come together, or not at all: what is made of a person's rows needs all of them.
+Units are chosen one by one, independently, so the law of the choice is the same for every order of
+the units. The guarantee therefore does not rest on the order in which a table came
+(domain.steps.SumStep), and a table in the order of a column is sampled as well as any other. The
+places of a unit of several rows come together, or not at all: what is made of a person's rows needs
+all of them.
 
-Source of the bits: SHAKE-128 (FIPS 202) of the key and the chunk's number, one byte for each position.
+Source of the bits: SHAKE-128 (FIPS 202) of the key and the chunk's number, one byte for each
+position.
 """
 
 from collections.abc import Iterator
@@ -27,8 +30,8 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class RowSubset:
-    """One unit of `stride`, a power of two up to 2⁸, on average; 1: all rows. key: 16 secret bytes. unit: the places of
-    a unit, which follow one another from position 0 on."""
+    """One unit of `stride`, a power of two up to 2⁸, on average; 1: all rows. key: 16 secret bytes.
+    unit: the places of a unit, which follow one another from position 0 on."""
 
     stride: int
     key: bytes = field(default=b"", repr=False)

@@ -3,8 +3,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from reticent_server.domain.column_kind import ColumnKind as ColumnKind  # noqa: PLC0414 - columns are declared with it
 from reticent_server.domain.dates import date_text
 from reticent_server.domain.derived import Derived, DerivedText
 from reticent_server.domain.reading import UNSAID, Reading
@@ -18,13 +18,6 @@ MAX_TEXT = 256  # characters of a level, a marker or a name: they are shown in t
 
 WEIGHT = "weight"
 """The one role that a column can have: a survey weight."""
-
-
-class ColumnKind(StrEnum):
-    NUMERIC = "numeric"
-    INTEGER = "integer"
-    CATEGORICAL = "categorical"
-    BOOLEAN = "boolean"
 
 
 BOOLEAN_TEXTS: Mapping[str, float] = {
@@ -60,8 +53,8 @@ class Recode:
 class Column:
     """One declared column.
 
-    lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical 0 and
-    len(levels) − 1, the bounds of its codes). levels: a categorical column's levels in order, the
+    lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical and ordered 0 and
+    len(levels) − 1, the bounds of its codes). levels: their levels in order, the
     stored code of a level being its position. missing: cell texts that mean "missing". recode: how the
     file's cells become values. role: WEIGHT of what a record counts for in the population, else empty: said to
     analysts, and nothing else depends on it.
@@ -86,7 +79,7 @@ class Column:
     @property
     def reads_texts(self) -> bool:
         """Whether its cells are compared as texts, whatever their type in the file."""
-        return self.kind is ColumnKind.CATEGORICAL or bool(self.recode.codes)
+        return self.kind.has_levels or bool(self.recode.codes)
 
     @property
     def is_date(self) -> bool:
@@ -94,7 +87,9 @@ class Column:
         return bool(self.recode.date)
 
     def shown(self, value: float) -> str:
-        """A number of this column as people read it: of dates 2020-01-31."""
+        """A number of this column as people read it: of dates 2020-01-31, of levels the level."""
+        if self.kind.has_levels:
+            return self.levels[int(value)]
         return date_text(value) if self.is_date else f"{value:g}"
 
     @property

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that a thread uses again for every block: a pass then allocates nothing that grows with n."""
+"""Arrays that a thread uses again for every block: a pass then allocates nothing that grows with
+n."""
 
 from math import prod
 

@@ -23,11 +23,12 @@ class StoredColumn:
 class VaultTable:
     """A table of the vault with exactly `n` rows, in the order of its position column.
 
-    max_rows: m > 1 where a person has up to m rows. Then n = N·m is the number of places, person k's rows are
-    at positions from k·m on, and those that are not stored are places without a row. names: a fingerprint of the key
-    under which each row's person is stored (vault.names); empty: persons are not named. spine: the id of the spine in
-    whose order persons have their places; empty: in an order of the table's own. gaps: whether a person may have no row,
-    where m is 1. mark: a keyed hash of the file (vault.names.FileMark), by which it is known again.
+    max_rows: m > 1 where a person has up to m rows. Then n = N·m is the number of places, person
+    k's rows are at positions from k·m on, and those that are not stored are places without a row.
+    names: a fingerprint of the key under which each row's person is stored (vault.names); empty:
+    persons are not named. spine: the id of the spine in whose order persons have their places;
+    empty: in an order of the table's own. gaps: whether a person may have no row, where m is 1.
+    mark: a keyed hash of the file (vault.names.FileMark), by which it is known again.
     """
 
     kind: ClassVar[str] = "vault_table"
@@ -54,7 +55,8 @@ class VaultTable:
 class Form(StrEnum):
     """How a column of a database is read, so that no row of it can make the reading fail.
 
-    number: as float64. decimal: as float64 where its size allows. boolean: as 0 or 1. text: as text.
+    number: as float64. decimal: as float64 where its size allows. boolean: as 0 or 1. text: as
+    text.
     """
 
     NUMBER = "number"
@@ -75,8 +77,8 @@ class TableColumn:
 class SqlTable:
     """A table or view of an external database, of which the first `n` rows are read.
 
-    connection: the name of its URL in the secrets file. table: its name, perhaps behind a schema and
-    a point. order: the columns of a key, which are not declared ones; none: SQLite's rowid.
+    connection: the name of its URL in the secrets file. table: its name, perhaps behind a schema
+    and a point. order: the columns of a key, which are not declared ones; none: SQLite's rowid.
     """
 
     kind: ClassVar[str] = "sql_table"
@@ -120,11 +122,13 @@ class NamedTable:
 
 @dataclass(frozen=True, slots=True)
 class Spine:
-    """The places of a population's persons: N = n of them, a declared number, whoever is in the tables.
+    """The places of a population's persons: N = n of them, a declared number, whoever is in the
+    tables.
 
-    id: a random name, which tables carry whose persons have these places. table: whose persons have the first places, in
-    its order; None: nobody has one yet. dataset: the data set whose first version `table` is; empty: a register of
-    identifiers. grows: whether a person that has no place takes the next free one; else it is left out.
+    id: a random name, which tables carry whose persons have these places. table: whose persons have
+    the first places, in its order; None: nobody has one yet. dataset: the data set whose first
+    version `table` is; empty: a register of identifiers. grows: whether a person that has no place
+    takes the next free one; else it is left out.
     """
 
     id: str

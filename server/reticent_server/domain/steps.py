@@ -2,11 +2,12 @@
 """What an estimator asks of the data: steps made of parts, each part one release primitive.
 
 An estimator is a generator: it yields a step, the engine maps it over the blocks of the table, adds
-integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho` is
-always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected unit. A part whose
-contributions are those of persons has `unit_rows` 1 and their places in `person_rows`: its map gives one
-contribution for each `person_rows` consecutive places of the block, a function of these places alone (a `whole` GramSum
-gives a vector for each place, and a mechanism adds up a person's). The engine holds parts to unit_rows · person_rows = m.
+integers, lets a mechanism release each part, and sends the tuple of released parts back in. `rho`
+is always an integer in cost.RHO_UNITS; `unit_rows` is the largest number of rows of one protected
+unit. A part whose contributions are those of persons has `unit_rows` 1 and their places in
+`person_rows`: its map gives one contribution for each `person_rows` consecutive places of the
+block, a function of these places alone (a `whole` GramSum gives a vector for each place, and a
+mechanism adds up a person's). The engine holds parts to unit_rows · person_rows = m.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,13 +33,13 @@ SELECTION_NANOSECONDS = 300  # planned for one sub-cell of one selection; measur
 class Block:
     """Consecutive records, by column: float64 arrays of length `rows` (a level is its code).
 
-    missing: masks (True where missing; the value is then 0) of the columns that may be missing; and, of a table of
-    persons with up to m rows, under the name ABSENT the places that hold no row. Its blocks are whole persons, of m
-    places each.
-    start: the stored position of the first record. scratch: memory for a map's arrays, which a pass
-    uses again for its next block. unusable: records with a cell that cannot be read (a value within
-    the bounds stands in its place); the engine makes their contributions none. records: the indices of
-    the records that a step is about, None for all; the engine takes them out before it maps.
+    missing: masks (True where missing; the value is then 0) of the columns that may be missing;
+    and, of a table of persons with up to m rows, under the name ABSENT the places that hold no row.
+    Its blocks are whole persons, of m places each. start: the stored position of the first record.
+    scratch: memory for a map's arrays, which a pass uses again for its next block. unusable:
+    records with a cell that cannot be read (a value within the bounds stands in its place); the
+    engine makes their contributions none. records: the indices of the records that a step is about,
+    None for all; the engine takes them out before it maps.
     """
 
     start: int
@@ -52,7 +53,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scaled:
-    """Contributions v_i = weights_i · vectors_i that are never multiplied out: (size, rows), (rows,).
+    """Contributions v_i = weights_i · vectors_i that are never multiplied out: (size, rows),
+    (rows,).
 
     Parts whose vectors are one array share the work on them.
     """
@@ -63,10 +65,11 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """Contributions e_g ⊗ v_i that are never written out: vectors (k, rows), group (rows,) whole numbers.
+    """Contributions e_g ⊗ v_i that are never written out: vectors (k, rows), group (rows,) whole
+    numbers.
 
-    Entry j·groups + g of a record of group g is its v_j; every other entry, and all of a record of group −1, are `elsewhere`.
-    A record whose v is not finite contributes nothing.
+    Entry j·groups + g of a record of group g is its v_j; every other entry, and all of a record of
+    group −1, are `elsewhere`. A record whose v is not finite contributes nothing.
     """
 
     vectors: FloatArray
@@ -100,7 +103,8 @@ def multiplied(contribution: Contribution) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class VectorSum:
-    """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows), or with several `groups` Placed ones."""
+    """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows), or with
+    several `groups` Placed ones."""
 
     size: int
     clip: float
@@ -114,10 +118,11 @@ class VectorSum:
 class GramSum:
     """Σ v_i v_iᵀ of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows).
 
-    signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution. groups: with several the map gives Placed
-    contributions, and products of coordinates of different groups, which are 0 in every table, are released as 0. whole: a
-    person's contribution is A_u = Σ_t v_t v_tᵀ over the person's `person_rows` places, with ‖A_u‖_F ≤ clip²; the map gives an
-    array (size, places).
+    signed: Σ ±v_i v_iᵀ, with the signs of the weights of a `Scaled` contribution. groups: with
+    several the map gives Placed contributions, and products of coordinates of different groups,
+    which are 0 in every table, are released as 0. whole: a person's contribution is A_u = Σ_t v_t
+    v_tᵀ over the person's `person_rows` places, with ‖A_u‖_F ≤ clip²; the map gives an array
+    (size, places).
     """
 
     size: int
@@ -161,7 +166,8 @@ class PowerSum:
 
 @dataclass(frozen=True, slots=True)
 class RunningCounts:
-    """Numbers of records by line and position, with noise that is small in sums over a line's first positions.
+    """Numbers of records by line and position, with noise that is small in sums over a line's first
+    positions.
 
     The map gives codes line · length + position (rows,), −1 for no contribution.
     """
@@ -183,9 +189,9 @@ class QuantileTree:
     """Quantiles by recursive exponential mechanisms on a public grid of increasing candidates.
 
     The map gives (rows,) codes: the index of the first candidate that is ≥ the record's value
-    (candidates are the cells' upper ends), −1 for no contribution. repeats: of how many sub-cells a cell
-    is made, over which records that tie are spread; a power of two.
-    shared: every person weighs the same, in equal parts for its codes; the map then gives (person_rows, persons).
+    (candidates are the cells' upper ends), −1 for no contribution. repeats: of how many sub-cells a
+    cell is made, over which records that tie are spread; a power of two. shared: every person
+    weighs the same, in equal parts for its codes; the map then gives (person_rows, persons).
     """
 
     candidates: Grid
@@ -209,9 +215,10 @@ Part = VectorSum | GramSum | CountSum | PowerSum | RunningCounts | QuantileTree
 class OneVector:
     """Parts of a step that are made of one vector x of a record, by their places in the step.
 
-    vector: a VectorSum of αx. meat: a GramSum of the vector's own contribution. curvature: a GramSum of βx, whose
-    `Scaled` has the same array of vectors. used: a CountSum of one bin; a record that it leaves out contributes
-    nothing to the others. They cost less together than one by one (mechanisms.one_vector).
+    vector: a VectorSum of αx. meat: a GramSum of the vector's own contribution. curvature: a
+    GramSum of βx, whose `Scaled` has the same array of vectors. used: a CountSum of one bin; a
+    record that it leaves out contributes nothing to the others. They cost less together than one by
+    one (mechanisms.one_vector).
     """
 
     vector: int | None = None
@@ -227,10 +234,11 @@ class OneVector:
 
 @dataclass(frozen=True, slots=True)
 class ByGroup:
-    """Parts of a step that are of disjoint groups of records: sizes[g] parts of each, one group after another.
+    """Parts of a step that are of disjoint groups of records: sizes[g] parts of each, one group
+    after another.
 
-    each: which of a group's own parts are of one vector. The step's map is a mechanisms.disjoint_groups.GroupsMap, and
-    its parts are priced together there.
+    each: which of a group's own parts are of one vector. The step's map is a
+    mechanisms.disjoint_groups.GroupsMap, and its parts are priced together there.
     """
 
     sizes: tuple[int, ...]
@@ -245,13 +253,13 @@ class SumStep:
     public values only, computed column by column, so that the integer sums do not depend on the
     block size. Rows that are not finite are made zero by the primitive.
 
-    subset: the rows that are added, all without one. The plan gives the stride; the engine draws the
-    secret key, independently of the records. Given the subset I, neighbours (one unit's records
-    replaced, each in its place) have sums that differ by Σ_{i ∈ I ∩ K} (q_i − q′_i) over the replaced
-    positions K, |K| ≤ m: at most the m terms that mechanisms.noisy_sum and mechanisms.quantile_tree are
-    proved for. So a sum over I has the sensitivity of the sum over all rows, and parts cost what they
-    cost on all rows. mechanisms.secret_rows proves the same where the replaced records also change
-    the order of the rows.
+    subset: the rows that are added, all without one. The plan gives the stride; the engine draws
+    the secret key, independently of the records. Given the subset I, neighbours (one unit's records
+    replaced, each in its place) have sums that differ by Σ_{i ∈ I ∩ K} (q_i − q′_i) over the
+    replaced positions K, |K| ≤ m: at most the m terms that mechanisms.noisy_sum and
+    mechanisms.quantile_tree are proved for. So a sum over I has the sensitivity of the sum over all
+    rows, and parts cost what they cost on all rows. mechanisms.secret_rows proves the same where
+    the replaced records also change the order of the rows.
 
     joint: parts that are priced together; the others' ρ are added (mechanisms.registry.rho).
     """
@@ -265,11 +273,13 @@ class SumStep:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStep:
-    """Statistics that no sum gives: `map_fn` gives one array (k, rows) for each part, from one block.
+    """Statistics that no sum gives: `map_fn` gives one array (k, rows) for each part, from one
+    block.
 
-    The engine joins the blocks' arrays to (k, n), in stored order, and the parts' mechanisms compute
-    their statistics of them and release these. `map_fn` is as in SumStep. All n records: nothing is
-    left out but by the map itself. A part says for how many rows of one unit it is proved.
+    The engine joins the blocks' arrays to (k, n), in stored order, and the parts' mechanisms
+    compute their statistics of them and release these. `map_fn` is as in SumStep. All n records:
+    nothing is left out but by the map itself. A part says for how many rows of one unit it is
+    proved.
     """
 
     label: str
@@ -284,13 +294,13 @@ Step = SumStep | ColumnStep
 class Released:
     """A released part, public from here on.
 
-    values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the units of the
-    contributions; RunningCounts (lines · length,) weighted sums (mechanisms.running_counts); QuantileTree
-    (len(probabilities),) candidates in increasing order.
+    values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the
+    units of the contributions; RunningCounts (lines · length,) weighted sums
+    (mechanisms.running_counts); QuantileTree (len(probabilities),) candidates in increasing order.
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
-    the others having sd/√2); 0 for QuantileTree.
-    passed: False where a test of safety did not pass (No Reply); `values` is then empty.
-    rows: how many rows a step over a subset has added, whatever is in them; None: all.
+    the others having sd/√2); 0 for QuantileTree. passed: False where a test of safety did not pass
+    (No Reply); `values` is then empty. rows: how many rows a step over a subset has added, whatever
+    is in them; None: all.
     """
 
     values: FloatArray

@@ -16,8 +16,9 @@ _M_MMAP_THRESHOLD, _MMAP_BYTES = -3, 1 << 25
 
 @cache
 def keep_pages() -> None:
-    """Once a process, of helpers as of workers. Those of Dask are started with a limit of 64 KiB, by which every block's arrays come from the
-    system and are cleared page by page: a fifth of a pass's processor time. Speed only; nothing where it is not glibc."""
+    """Once a process, of helpers as of workers. Those of Dask are started with a limit of 64 KiB,
+    by which every block's arrays come from the system and are cleared page by page: a fifth of a
+    pass's processor time. Speed only; nothing where it is not glibc."""
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):
             library = ctypes.CDLL(None)

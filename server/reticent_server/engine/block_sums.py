@@ -57,8 +57,8 @@ def _of_all(
 
 
 def _check_number(part: Part, contribution: Contribution, block: Block) -> None:
-    """ValueError unless there is one contribution for each of a part's rows, or for all places of each person; of a whole
-    Gram sum one vector for each place of whole persons."""
+    """ValueError unless there is one contribution for each of a part's rows, or for all places of
+    each person; of a whole Gram sum one vector for each place of whole persons."""
     if part.person_rows == 1:
         return
     vectors = contribution.vectors if isinstance(contribution, Scaled | Placed) else contribution

@@ -23,7 +23,9 @@ MISSING, BAD = ":missing", ":bad"
 # 2 MiB of float64: a block's arrays stay in the processor's second cache; speed and memory only
 CELLS_PER_BLOCK = 1 << 18
 LEAST_ROWS = 1 << 9  # below it a block's fixed cost is more than its work; speed only
-GROUPED = 16  # times as many rows in a block of a step by groups, each of which is worked on by itself; speed only
+# times as many rows in a block of a step by groups, each of which is worked on by itself; speed
+# only
+GROUPED = 16
 MOST_GROUPED_ROWS = 1 << 19  # of such a block: sums of 2²⁰ rows are exact (mechanisms.noisy_sum)
 BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 
@@ -31,8 +33,8 @@ BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 class Table:
     """One version's rows, by blocks of at most `block_rows`; private, for the engine only.
 
-    first: the stored position of the first row, where it is a part of a table. due: when what is computed of it is to be
-    shown (engine.workers).
+    first: the stored position of the first row, where it is a part of a table. due: when what is
+    computed of it is to be shown (engine.workers).
     """
 
     def __init__(
@@ -62,8 +64,8 @@ class Table:
     def rows_per_block(self, limit: int, step: SumStep) -> int:
         """Rows, at most `limit`, whose arrays stay in the processor's cache, for any design.
 
-        A design shows its width in its first sums; a step of counts in between works with it too. What a person adds is one
-        array for all of the person's rows.
+        A design shows its width in its first sums; a step of counts in between works with it too.
+        What a person adds is one array for all of the person's rows.
         """
         sizes = (
             p.size if isinstance(p, PowerSum) else p.size // (p.groups * p.person_rows)
@@ -131,8 +133,8 @@ class Table:
         whole: Columns | None,
         threads: int,
     ) -> Iterator[RowSlice]:
-        """The subset's records: taken out once for all passes of a release, where there is room, and
-        none is made for them where the whole table has its own."""
+        """The subset's records: taken out once for all passes of a release, where there is room,
+        and none is made for them where the whole table has its own."""
         rows = self.rows(subset)
         key = f"{self._version_id}/{subset.stride}/{subset.key.hex()}"
         if whole is None:

@@ -36,9 +36,10 @@ class ColumnCache:
     ) -> Iterator[Columns | None]:
         """The named arrays while the block runs, or None where there is no room for them.
 
-        sizes: bytes by column, which are public. load: reads the columns that are absent. A column is
-        read by one caller while those who also want it wait; callers of other columns do not.
-        evict: whether columns that nobody holds make room; those of a caller who wants none go first.
+        sizes: bytes by column, which are public. load: reads the columns that are absent. A column
+        is read by one caller while those who also want it wait; callers of other columns do not.
+        evict: whether columns that nobody holds make room; those of a caller who wants none go
+        first.
         """
         wanted = {(version_id, name): size for name, size in sizes.items()}
         if not self._claim(wanted, evict=evict):

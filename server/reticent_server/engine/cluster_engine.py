@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executes a plan with the passes over its rows on other processes, where these can read the table."""
+"""Executes a plan with the passes over its rows on other processes, where these can read the
+table."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -22,7 +23,8 @@ class Cluster(Protocol):
 
 
 class ClusterEngine(LocalEngine):
-    """A LocalEngine whose sums come from a cluster where a table has parts that other processes can read.
+    """A LocalEngine whose sums come from a cluster where a table has parts that other processes can
+    read.
 
     Noise is added here in either case: a cluster sees rows, and returns exact integer sums of them.
     """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine that the settings ask for: of this machine, or with a cluster. Dask is imported only then."""
+"""The engine that the settings ask for: of this machine, or with a cluster. Dask is imported only
+then."""
 
 from collections.abc import Callable
 

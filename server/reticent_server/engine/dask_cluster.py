@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes over Parquet data sets on a Dask cluster: the map goes to the rows, integer sums come back.
+"""Passes over Parquet data sets on a Dask cluster: the map goes to the rows, integer sums come
+back.
 
 The sums are those of the local engine bit for bit, so it does not matter who computes them, or how
-often: a lost worker's parts are computed again elsewhere, and noise is drawn once, by the engine, when
-all parts are there. A scheduler runs any code that it is sent, so connections are authenticated by TLS
-certificates; only a scheduler that an administrator runs on this machine may go without. A cluster that
-is started here has no dashboard and no pages, and nothing is logged but words.
+often: a lost worker's parts are computed again elsewhere, and noise is drawn once, by the engine,
+when all parts are there. A scheduler runs any code that it is sent, so connections are
+authenticated by TLS certificates; only a scheduler that an administrator runs on this machine may
+go without. A cluster that is started here has no dashboard and no pages, and nothing is logged but
+words.
 """
 
 import logging
@@ -105,7 +107,8 @@ class DaskCluster:
             yield sums
 
     def _give_up(self, futures: Sequence[Any]) -> None:
-        """Stops what still runs; what is done is forgotten with its future, without a message of its own."""
+        """Stops what still runs; what is done is forgotten with its future, without a message of
+        its own."""
         running = [future for future in futures if not future.done()]
         if running:
             self._client.cancel(running)
@@ -144,8 +147,8 @@ class DaskCluster:
 
 
 def equal_shares(parts: Sequence[Table], number: int) -> list[list[Table]]:
-    """The parts in `number` shares of about as many rows, the same in every pass: the largest first, each to whoever
-    has the fewest rows (Graham's rule: at most 4/3 of the best)."""
+    """The parts in `number` shares of about as many rows, the same in every pass: the largest
+    first, each to whoever has the fewest rows (Graham's rule: at most 4/3 of the best)."""
     shares: list[list[Table]] = [[] for _ in range(number)]
     rows = [0] * number
     for part in sorted(parts, key=lambda part: -part.n):

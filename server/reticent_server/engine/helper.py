@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that maps blocks for a thread of the server, so that threads do not wait for one interpreter.
+"""A process that maps blocks for a thread of the server, so that threads do not wait for one
+interpreter.
 
-Python lets one thread of a process run at a time, and hands over between any two calls of numpy; with
-blocks as small as the processor's cache wants them, two threads then are no faster than one. A thread
-therefore sends the numbers of its rows to a process of its own, which has the cached columns mapped
-into its memory, read only, and sends exact integer sums back. They are the thread's own bit for bit; a
-helper that is lost, or not ready, or cannot do something, is done without.
+Python lets one thread of a process run at a time, and hands over between any two calls of numpy;
+with blocks as small as the processor's cache wants them, two threads then are no faster than one. A
+thread therefore sends the numbers of its rows to a process of its own, which has the cached columns
+mapped into its memory, read only, and sends exact integer sums back. They are the thread's own bit
+for bit; a helper that is lost, or not ready, or cannot do something, is done without.
 
-It talks to nobody else, gets none of the server's settings, writes nothing, and ends with the server.
+It talks to nobody else, gets none of the server's settings, writes nothing, and ends with the
+server.
 """
 
 import os
@@ -29,7 +31,8 @@ _MODULE = "reticent_server.engine.helper_process"
 
 
 class Helper:
-    """One process, for one thread. It is started by the first call, and used from when it is ready."""
+    """One process, for one thread. It is started by the first call, and used from when it is
+    ready."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()

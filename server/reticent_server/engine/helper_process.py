@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a helper process does (engine.helper): the sums of rows of mapped columns, or a constant status.
+"""What a helper process does (engine.helper): the sums of rows of mapped columns, or a constant
+status.
 
 An exception's text may depend on a private cell: none leaves, and nothing is written.
 """
@@ -42,8 +43,8 @@ class Order:
 class Message:
     """files: (number, kind, rows) of arrays whose descriptors follow. gone: those to give up.
 
-    order: the pickled Order of a pass, which comes with its first rows. rows: (start, low, high); for
-    none there is no answer.
+    order: the pickled Order of a pass, which comes with its first rows. rows: (start, low, high);
+    for none there is no answer.
     """
 
     files: list[tuple[int, str, int]]

@@ -109,9 +109,9 @@ class LocalEngine:
             spent += _cost(step, plan)
             if not spent.within(plan.cost):
                 raise RuntimeError("a step costs more than the plan has paid for")
-            if plan.gaussian_rho is not None:
+            if plan.gaussian_limit is not None:
                 gaussian += gaussian_cost.cost(step)
-                gaussian.check(plan.gaussian_rho)
+                gaussian.check(plan.gaussian_limit)
             released = self._released(table, step, key)
             try:
                 step = recipe.send(released)

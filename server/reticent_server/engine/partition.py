@@ -2,10 +2,11 @@
 """What a cluster's worker does: the sums of parts of a table, or a constant status.
 
 Whatever goes wrong is caught, so that no text, trace or type of an exception, which may depend on a
-private cell, reaches a log or another machine. It is *not* turned into a part of zeros: one record could
-then take the contributions of a million others away, and no noise is made for that. A part that fails
-is a failed release, which is the same constant whatever the cause; and a map does not fail, because it
-is total on records, and rows are read so that none can make the reading fail (vault.registered).
+private cell, reaches a log or another machine. It is *not* turned into a part of zeros: one record
+could then take the contributions of a million others away, and no noise is made for that. A part
+that fails is a failed release, which is the same constant whatever the cause; and a map does not
+fail, because it is total on records, and rows are read so that none can make the reading fail
+(vault.registered).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A view with one row a person, made from the rows of persons while they are read.
 
-To the rest of the engine it is a reader as any other: the table that it gives is as public a schema says
-(domain.persons: what a feature is, and why neighbours differ in one row of the view). Rows are read in the order of persons,
-a bounded number of them at a time and never a part of a person's.
+To the rest of the engine it is a reader as any other: the table that it gives is as public a schema
+says (domain.persons: what a feature is, and why neighbours differ in one row of the view). Rows are
+read in the order of persons, a bounded number of them at a time and never a part of a person's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,8 @@ from reticent_server.vault.person_tables import OneTable
 from reticent_server.vault.ports import PersonTables, Reader, RowsOfPersons
 
 ROWS_AT_ONCE = 1 << 18
-"""Rows that are sorted together: 2 MB a column, which fits the processor's cache better than more."""
+"""Rows that are sorted together: 2 MB a column, which fits the processor's cache better than
+more."""
 _MISSING = ":missing"
 
 
@@ -32,7 +33,8 @@ def view_reader(reader: Reader, view: PersonView, persons: int) -> "PersonViewRe
 
 
 class PersonViewReader:
-    """Reads the features of a view, one row for each of `tables.persons` persons (vault.ports.Reader)."""
+    """Reads the features of a view, one row for each of `tables.persons` persons
+    (vault.ports.Reader)."""
 
     def __init__(self, tables: PersonTables, view: PersonView) -> None:
         self._tables = tables
@@ -43,7 +45,8 @@ class PersonViewReader:
         return self._tables.persons
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:
-        """Private record batches with n rows in all, as of a stored table; for no columns, rows without columns."""
+        """Private record batches with n rows in all, as of a stored table; for no columns, rows
+        without columns."""
         made = _Made(self.n, self._view.only(tuple(columns)).features)
         for table in dict.fromkeys(f.table for f in made.features):
             made.add(table, self._tables.rows_of_persons(table, made.reads(table)))

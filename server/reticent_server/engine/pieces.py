@@ -24,7 +24,8 @@ class Arrays:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSlice:
-    """The rows [low, high) of the arrays. start: the stored position of the first; records: as in Block."""
+    """The rows [low, high) of the arrays. start: the stored position of the first; records: as in
+    Block."""
 
     arrays: Arrays
     start: int

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that other processes of this server can map: in anonymous files, which have no name and no path.
+"""Arrays that other processes of this server can map: in anonymous files, which have no name and no
+path.
 
-An array is an ordinary one where the system has no such files, or where they would take more than a quarter
-of the descriptors that this process may have: sockets and databases need the others.
+An array is an ordinary one where the system has no such files, or where they would take more than a
+quarter of the descriptors that this process may have: sockets and databases need the others.
 """
 
 import mmap
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_BYTES = 1 << 12  # a page: a smaller array would take a page and a descriptor to share
-# of this process: room for 2 each of thousands of arrays; fewer only means arrays that are not shared
+# of this process: room for 2 each of thousands of arrays; fewer only means arrays that are not
+# shared
 WANTED_DESCRIPTORS = 1 << 14
 _EACH = 2  # ours, and the mapping's own
 # pages are mapped at once where the system can: a fault each would be slower

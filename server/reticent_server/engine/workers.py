@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that map one step over blocks, and share themselves between the passes that are under way.
+"""Threads that map one step over blocks, and share themselves between the passes that are under
+way.
 
-A pass is worked on in turns of a few blocks; after its turn a thread takes up the pass whose reply is due first, and of
-those the one that has waited longest. A short query thus goes through beside a long one, whatever came first, and what comes later
-does not delay a reply that was promised before. When replies are due is public.
+A pass is worked on in turns of a few blocks; after its turn a thread takes up the pass whose reply
+is due first, and of those the one that has waited longest. A short query thus goes through beside a
+long one, whatever came first, and what comes later does not delay a reply that was promised before.
+When replies are due is public.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -21,7 +23,8 @@ from reticent_server.engine.helper import Helper
 from reticent_server.engine.pieces import RowSlice
 from reticent_server.engine.shared_memory import make_room
 
-# after which a thread takes up the pass that has waited longest: fewer are fairer, more cost less to change
+# after which a thread takes up the pass that has waited longest: fewer are fairer, more cost less
+# to change
 TURN_BLOCKS = 16
 HELPED_ROWS = 1 << 16  # below it sending a step to a process costs more than it saves; speed only
 # helpers that ended by themselves, after which the threads go on without: no endless restarts
@@ -29,7 +32,8 @@ MOST_LOSSES = 16
 
 
 class Workers:
-    """A number of threads, each with memory for the arrays of one block, and with a process that helps.
+    """A number of threads, each with memory for the arrays of one block, and with a process that
+    helps.
 
     helped: whether passes of HELPED_ROWS rows or more use processes; a single thread does without.
     """
@@ -56,8 +60,8 @@ class Workers:
     ) -> list[Any]:
         """The step's statistics over all pieces; raises what a map or the reading of pieces raises.
 
-        rows, block_rows: how many rows there are, and in a piece, where that is known. due: when the reply is to be
-        shown, by any clock that all passes have in common.
+        rows, block_rows: how many rows there are, and in a piece, where that is known. due: when
+        the reply is to be shown, by any clock that all passes have in common.
         """
         work = _Pass(step, pieces, -(-rows // block_rows), self._threads)
         helped = self._helped and rows >= HELPED_ROWS
@@ -132,8 +136,8 @@ class _Pass:
     """One step over one table, worked on by several threads.
 
     It is finished when no piece is left, or after an error, and no thread is at work on it.
-    expected: the number of pieces, where it is known: threads take fewer towards the end, and of a few
-    pieces equal shares.
+    expected: the number of pieces, where it is known: threads take fewer towards the end, and of a
+    few pieces equal shares.
     """
 
     def __init__(

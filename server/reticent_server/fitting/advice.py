@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast means for the intervals, and what can be done about it: sentences from public facts."""
+"""What a forecast means for the intervals, and what can be done about it: sentences from public
+facts."""
 
 from collections.abc import Iterator
 from math import hypot, sqrt
@@ -9,13 +10,14 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Expression, Indicator, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.fitting.public_rows import level_shares
+from reticent_server.fitting.public.rows import level_shares
 from reticent_server.fitting.trust import NOISE_DOMINATES
 
 if TYPE_CHECKING:
     from reticent_server.fitting.forecast import Forecast
 
-_USELESS = 0.25  # of the response's standard deviation for each of a term's: an interval that reaches so far
+# of the response's standard deviation for each of a term's: an interval that reaches so far
+_USELESS = 0.25
 _TWO_SIDED = 1.96  # normal quantile of a two-sided 95 % interval
 _BENDS = (
     "There may be no intervals: a log link bends, and by what the profile says of the response the noise is so large that the fit may "
@@ -61,7 +63,8 @@ def _listed(names: list[str]) -> str:
 
 
 def _rare_levels(design: Design, lost: list[str], facts: DatasetFacts) -> Iterator[str]:
-    """For each rare level among the terms that are lost: its share, and the next rarest level to merge it with."""
+    """For each rare level among the terms that are lost: its share, and the next rarest level to
+    merge it with."""
     for term in design.terms:
         level = _level(term)
         if term.name not in lost or level is None or facts.profile is None:

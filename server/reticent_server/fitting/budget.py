@@ -33,7 +33,7 @@ import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import CountSum, FloatArray
-from reticent_server.fitting.coordinates import normal_size
+from reticent_server.fitting.public.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
 LENGTH_BINS = 27
@@ -88,7 +88,7 @@ class Sizes:
     the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
     rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal.
     unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1.
-    spread: of the coordinates (fitting.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
+    spread: of the coordinates (fitting.public.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
 
     size: int
     radius_squared: float
@@ -215,6 +215,23 @@ class FitBudget:
             *(CountSum(1, rho, unit_rows) for rho in amounts if rho),
             *(CountSum(LENGTH_BINS, rho) for rho in persons if rho),
         )
+
+    def shares(self, profile: int = 0) -> dict[str, float]:
+        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together. profile: ρ of an
+        own profile."""
+        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
+        amounts = {
+            "profile": profile,
+            "records_in_use": self.count,
+            "whitening": sum(rho for rho, _ in self.rounds),
+            "gradients": sum(self.gradients),
+            "jacobians": sum(self.jacobians),
+            "scales": sum(self.scales),
+            "meat": self.meat,
+            **({"lengths": lengths} if lengths else {}),
+        }
+        whole = sum(amounts.values())
+        return {name: amount / whole for name, amount in amounts.items()}
 
     @property
     def amounts(self) -> int:

@@ -13,8 +13,8 @@ import numpy as np
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.public_rows import PublicRows
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.rows import PublicRows
+from reticent_server.fitting.public.standardise import Location
 
 LATTICE_BITS, RANGE_BITS = 20, 8  # x̃ lies on multiples of 2⁻²⁰ within ±2⁸
 # of |x̃|: values beyond it are cut there (fitting.maps)

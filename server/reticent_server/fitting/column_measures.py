@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import ColumnProfile
-from reticent_server.domain.schema import ABSENT, Column, ColumnKind
+from reticent_server.domain.schema import ABSENT, Column
 from reticent_server.domain.steps import (
     Block,
     CountSum,
@@ -64,7 +64,7 @@ _QUANTILE_WEIGHT, _VALUE_WEIGHT, _LEVEL_WEIGHT, _MISSING_WEIGHT = 16, 16, 8, 2
 def is_counted(column: Column) -> bool:
     """Whether a column's values are counted one by one."""
     few = column.upper - column.lower < MOST_COUNTED
-    return column.kind is not ColumnKind.NUMERIC and (column.kind is not ColumnKind.INTEGER or few)
+    return column.kind.is_whole and (few or not column.kind.is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Measure:
     def weight(self) -> int:
         """Its share of ρ, relative to others'."""
         if self.what == "counts":
-            levels = self.column.kind is not ColumnKind.INTEGER or self.column.is_dummy
+            levels = not self.column.kind.is_number or self.column.is_dummy
             return _LEVEL_WEIGHT if levels else _VALUE_WEIGHT
         return _QUANTILE_WEIGHT if self.what == "quantiles" else _MISSING_WEIGHT
 
@@ -167,7 +167,7 @@ def _most_noise(column: Column, n: float) -> float:
 
 def _has_quantiles(column: Column) -> bool:
     """Whether a counted column's quantiles are made of its counts."""
-    return column.kind is ColumnKind.INTEGER and not column.is_dummy
+    return column.kind.is_number and not column.is_dummy
 
 
 def _person_shares(

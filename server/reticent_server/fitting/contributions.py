@@ -6,9 +6,9 @@
     PersonScores    (fitting.person_contributions) a person's scores are added first, and their sum is clipped at a released length
 
 Another way to add them up is another class with the methods of Contributions: `prepared` releases
-what its clip needs before a step, `step` and `last_step` name the parts of one and read them, and `errors`
-says what the last step's errors are made of. The loop (fitting.newton) asks these
-only. Bounds: fitting.fit_plan.
+what its clip needs before a step, `step` and `last_step` name the parts of one and read them, and
+`errors` says what the last step's errors are made of. The loop (fitting.newton) asks these only.
+Bounds: fitting.fit_plan.
 """
 
 from collections.abc import Generator
@@ -40,7 +40,8 @@ class Contributions(Protocol):
     """How records add up."""
 
     def prepared(self, place: StepPlace, passes: Passes) -> Settling:
-        """Releases what a step's clip needs; the contributions with it, and the state before the step."""
+        """Releases what a step's clip needs; the contributions with it, and the state before the
+        step."""
         ...
 
     def step(self, place: StepPlace) -> StepParts:
@@ -52,7 +53,7 @@ class Contributions(Protocol):
         ...
 
     def errors(self, last: FinalStep) -> Errors:
-        """Of the fit, from the last step."""
+        """The standard errors of the fit, from the last step."""
         ...
 
 
@@ -121,8 +122,8 @@ class RowScores:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupRowScores(RowScores):
-    """The rows of one group among others (mechanisms.disjoint_groups): about 0, as what is added to each
-    record's score would be added to a number of records that is private."""
+    """The rows of one group among others (mechanisms.disjoint_groups): about 0, as what is added to
+    each record's score would be added to a number of records that is private."""
 
     def ball(self, place: StepPlace) -> Ball:
         return whole_ball(self.sizes.size, self.radius * place.score.bound)
@@ -131,7 +132,8 @@ class GroupRowScores(RowScores):
 def contributions_of(
     coding: Coding, budget: FitBudget, sizes: Sizes, scale: Scale, *, grouped: bool
 ) -> Contributions:
-    """Of persons where their scores are summed first, of rows elsewhere. grouped: of one group among others."""
+    """The contributions of persons where their scores are summed first, of rows elsewhere. grouped:
+    of one group among others."""
     if sizes.person_rows > 1:
         return PersonScores(coding, budget, sizes)
     rows = GroupRowScores if grouped else RowScores

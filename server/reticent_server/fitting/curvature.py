@@ -7,7 +7,8 @@
     Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at most,
               turned into the distance at which the exponential has that mean
 
-A score names its own (Score.curvature); another law of the mean is another class with these methods.
+A score names its own (Score.curvature); another law of the mean is another class with these
+methods.
 """
 
 from collections.abc import Callable
@@ -36,14 +37,14 @@ _GROWN_STEPS = 12  # Newton steps to the distance of a log link
 _RIDGE = 0.05  # share of J that keeps each of these steps in bounds
 _SMALLEST = 1e-9  # relative singular value at which their system is solved: smaller is rounding
 MeanChange = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
-"""From η and a change of it, each (rows,): E q where the solution's predictor is η + change, and its
-derivative by the change."""
+"""From η and a change of it, each (rows,): E q where the solution's predictor is η + change, and
+its derivative by the change."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalRows:
-    """The public rows about a place: X (rows, q) in u, predictors eta (rows,), weights (rows,) of a score
-    w m, and expected curvatures (rows,) w m² E h."""
+    """The public rows about a place: X (rows, q) in u, predictors eta (rows,), weights (rows,) of a
+    score w m, and expected curvatures (rows,) w m² E h."""
 
     X: FloatArray
     eta: FloatArray
@@ -53,8 +54,9 @@ class LocalRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepView:
-    """What a step has. covariance: C (q, q) before it. curvature: H. score: g (q,), the released mean, and
-    noise: (q, q), its covariance. before: (q,) the change of the step before. rows: the public ones."""
+    """What a step has. covariance: C (q, q) before it. curvature: H. score: g (q,), the released
+    mean, and noise: (q, q), its covariance. before: (q,) the change of the step before. rows: the
+    public ones."""
 
     covariance: FloatArray
     curvature: StepCurvature
@@ -165,8 +167,8 @@ class Bent:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """The mean score grows as that of a log link. growth: from changes (rows,) of the predictor to E q in
-    units of its slope, and the derivative."""
+    """The mean score grows as that of a log link. growth: from changes (rows,) of the predictor to
+    E q in units of its slope, and the derivative."""
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     most_off: float = BEND.value

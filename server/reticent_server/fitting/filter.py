@@ -23,7 +23,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.coordinates import second_moment
+from reticent_server.fitting.public.coordinates import second_moment
 from reticent_server.fitting.trust import SURPRISE
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import floored, power

@@ -43,16 +43,16 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import DRAWING, Outline, Planned, Recipe
+from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Released, Step
+from reticent_server.domain.steps import FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.contributions import contributions_of
-from reticent_server.fitting.coordinates import USUAL, Coordinates, public_coordinates
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
+from reticent_server.fitting.fit_times import FitTimes
 from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
@@ -63,7 +63,9 @@ from reticent_server.fitting.own_profile import (
     spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
-from reticent_server.fitting.public_rows import PublicRows, draw_public_rows
+from reticent_server.fitting.public.coordinates import USUAL, Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.results import RegressionResult
@@ -71,26 +73,9 @@ from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.standardise import Location
 from reticent_server.fitting.whole_budget import plan_whole_budget
 from reticent_server.fitting.whole_newton import WholeNewton
 
-# What a fit takes with two threads, of which q = 2 to 61 terms and 10⁴ to 10⁶ records were measured; each a third above.
-_STEP_MS = (2.0, 0.009)  # between two passes: of itself, and of a squared coefficient
-_HARD_STEP_MS = (8.0, 0.026)  # the same where a score is a function without a closed form
-_HARD_NANOSECONDS = 100  # of a score, from which it is one
-_ROW_NANOSECONDS, _TERM_NANOSECONDS = 13, 3.3  # of a record in a pass, and of its term
-_UNSTEADY_NANOSECONDS = 400  # of a score, from which its time depends on its argument
-_TAKEN_NANOSECONDS = (
-    2.5  # of a cell, where early passes go over a part of the rows that is taken out once
-)
-_SCORE_TAKEN = (
-    0.05  # of the planned time of a score, which covers the slowest records: measured .02
-)
-_MADE_NANOSECONDS = 20  # of a cell made of a person's rows, in one pass: measured 7
-_PRODUCTS_A_MS = (
-    25  # squared coefficients of which the work between two passes takes 1 ms; measured: 50 to 150
-)
 # relative singular value of the public rows below which least squares leaves a direction at 0
 _SINGULAR = 1e-6
 
@@ -191,7 +176,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     """A planned fit.
 
     ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
-    confidence. apart: whether it is the fit of one group among others (fitting.group_fits).
+    confidence. grouped: whether it is the fit of one group among others (fitting.group_fits).
     """
 
     facts: DatasetFacts
@@ -202,7 +187,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     sizes: Sizes
     own_profile: OwnProfile | None
     level: float
-    apart: bool = False
+    grouped: bool = False
     made: dict[str, Forecast] = field(init=False, repr=False, default_factory=dict)
     """The forecast, once it is asked for: a plan is asked for it several times."""
 
@@ -213,17 +198,18 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def outline(self) -> Outline:
+        times = self.timing
         return Outline(
             answers=self.model.answers,
             columns=self.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism=self.model.mechanism,
             reference=self.model.reference,
-            passes=self._passes,
-            column_ms=self._column_ms,
-            draws=self._draws,
+            passes=times.passes,
+            column_ms=times.column_ms(self.facts.n),
+            draws=times.draws or 0,
             of_persons=self.model.of_persons,
-            steady=self.model.nanoseconds < _UNSTEADY_NANOSECONDS,
+            steady=times.steady,
             gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
         )
 
@@ -232,49 +218,15 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self.ground.coding
 
     @property
-    def _passes(self) -> int:
-        fit = len(self.budget.rounds) + self.budget.steps + self.budget.scale_steps
-        lengths = (self.budget.lengths > 0) + (self.budget.tail > 0)
-        return fit + (self.own_profile is not None) + lengths
-
-    @property
-    def _draws(self) -> int:
-        return self.own_profile.draws if self.own_profile else 0
-
-    @property
-    def _column_ms(self) -> int:
-        """Planned time beyond that of sums: the draws of an own profile's quantiles, the filter's steps, and what
-        a record's score takes, with the columns that are made of a person's rows."""
+    def timing(self) -> FitTimes:
+        """What it takes."""
         made = 0 if self.design.persons is None else len(self.design.persons.made)
-        each = self.model.nanoseconds + made * _MADE_NANOSECONDS
-        scores = self.facts.n * self._passes * each
-        steps = self._passes * self.sizes.size**2 // _PRODUCTS_A_MS
-        return (self._draws * SELECTION_NANOSECONDS + scores) // 10**6 + steps
+        draws = None if self.own_profile is None else self.own_profile.draws
+        return FitTimes(self.budget, self.sizes.size, self.model.nanoseconds, made, draws)
 
     def expected_ms(self, n: int) -> float:
-        """Passes over the table, the filter's steps between them, and an own profile's draws."""
-        stride, parts = self.budget.stride, self.budget.part_passes
-        rows = (self.passes - parts + parts / stride) * n * self._row_nanoseconds / 10**6
-        taken = _TAKEN_NANOSECONDS * n * len(self.columns) / 10**6 if parts else 0.0
-        drawn = DRAWING * self.draws * SELECTION_NANOSECONDS / 10**6
-        return self.passes * self._between_ms + rows + taken + drawn
-
-    def pass_ms(self, n: int) -> float:
-        """What one more pass over all rows adds to expected_ms."""
-        return self._between_ms + n * self._row_nanoseconds / 10**6
-
-    @property
-    def _between_ms(self) -> float:
-        """Between two passes."""
-        hard = self.model.nanoseconds >= _HARD_NANOSECONDS
-        fixed, squared = _HARD_STEP_MS if hard else _STEP_MS
-        return fixed + squared * self.sizes.size**2
-
-    @property
-    def _row_nanoseconds(self) -> float:
-        """Of a record in a pass."""
-        terms = self.sizes.size * _TERM_NANOSECONDS
-        return _ROW_NANOSECONDS + terms + _SCORE_TAKEN * self.model.nanoseconds
+        """As its times are."""
+        return self.timing.expected_ms(n, len(self.columns))
 
     @property
     def newton(self) -> NoisyNewton:
@@ -298,7 +250,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             sizes=sizes,
             start=ground.start,
             offset=ground.offset,
-            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.apart),
+            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.grouped),
             scale=scale,
             passes=passes_of(budget, sizes),
             restriction=restriction,
@@ -369,20 +321,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def shares(self) -> dict[str, float]:
         """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together."""
-        b = self.budget
-        lengths = b.lengths + b.reaches + b.tail + b.rows_tail
-        amounts = {
-            "profile": self.own_profile.rho if self.own_profile else 0,
-            "records_in_use": b.count,
-            "whitening": sum(rho for rho, _ in b.rounds),
-            "gradients": sum(b.gradients),
-            "jacobians": sum(b.jacobians),
-            "scales": sum(b.scales),
-            "meat": b.meat,
-            **({"lengths": lengths} if lengths else {}),
-        }
-        whole = sum(amounts.values())
-        return {name: amount / whole for name, amount in amounts.items()}
+        return self.budget.shares(self.own_profile.rho if self.own_profile else 0)
 
     def run(self) -> Recipe:
         """The recipe; its result has ARCHITECTURE's keys, and steps, shares and warnings."""

@@ -115,7 +115,7 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
 
     def expected_ms(self, n: int) -> float:
         """The fit's, and one pass more."""
-        return self.plan.expected_ms(n) + self.plan.pass_ms(n)
+        return self.plan.expected_ms(n) + self.plan.timing.pass_ms(n)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
 from reticent_server.fitting import trust
-from reticent_server.fitting.coordinates import clipped_moment
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.filter import (
     StepCurvature,
@@ -33,6 +32,7 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.newton import NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.public.coordinates import clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
@@ -171,7 +171,8 @@ def _last_step(fit: NoisyNewton) -> _LastStep:
         C = left_after(C, curvature, noise**2)
         left = float(np.mean(model.variance(C)))
         scale = fit.scale.forecast(scale, fit.family.start, left)
-    sampling = sandwich(np.linalg.inv(curvature.H), model.meat(score, theta), n)
+    A = np.asarray(np.linalg.inv(curvature.H))
+    sampling = sandwich(A, model.meat(score, theta), n)
     C = C + allowance_covariance(step.allowance / n, curvature.H)
     return _LastStep(fit, step, J, back, curvature, relative, sd, C, sampling, scale)
 

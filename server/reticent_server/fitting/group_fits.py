@@ -40,7 +40,7 @@ from reticent_server.fitting.own_profile import (
     profile_notes,
     spread_verdict,
 )
-from reticent_server.fitting.public_rows import LEAST_SHARE, level_shares
+from reticent_server.fitting.public.rows import LEAST_SHARE, level_shares
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import TrustVerdict, without_intervals
@@ -141,7 +141,7 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
     strata: Strata
     own_profile: OwnProfile | None
     counted: bool
-    taken: ClassVar = (0.5, 0.27)
+    deadline_shares: ClassVar = (0.5, 0.27)
 
     @property
     def outline(self) -> Outline:
@@ -268,7 +268,7 @@ def plan_group_fits(
         own_model, own_sizes = sized(facts, model, own_ground, left, known=False)
         fits.append(
             FitPlan(
-                facts, members, own_model, own_ground, budget, own_sizes, None, level, apart=True
+                facts, members, own_model, own_ground, budget, own_sizes, None, level, grouped=True
             )
         )
     return GroupFitsPlan(tuple(fits), strata, own, counted)

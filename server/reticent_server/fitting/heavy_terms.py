@@ -5,7 +5,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.numerics.mallows import mallows_weights
 
 _ENDS = (0.05, 0.25, 0.5, 0.75, 0.95)  # a profile's quantiles that its noise leaves in place
@@ -15,8 +15,9 @@ _ROUNDING = 1e-9  # of standardised columns
 def lost_shares(
     coding: TermCoding, coordinates: Coordinates, radius_squared: float
 ) -> dict[str, float]:
-    """By term, dummies left out: what share of its mean square the weights min(1, R²/‖u‖²) take. Columns of public rows
-    are independent, so that tails that several columns share are not seen."""
+    """By term, dummies left out: what share of its mean square the weights min(1, R²/‖u‖²) take.
+    Columns of public rows are independent, so that tails that several columns share are not
+    seen."""
     rows = coordinates.rows
     x = np.linalg.inv(coordinates.transform) @ rows.T
     cut = 1 - mallows_weights(np.sum(rows**2, axis=1), radius_squared)
@@ -28,8 +29,9 @@ def lost_shares(
 
 
 def skewness(coordinates: Coordinates) -> FloatArray:
-    """(q,) of each column the distance of its 5 or 95 % quantile, the farther, from the median in interquartile ranges; by public
-    rows. 0 for a constant column; infinite where half of the records or more have one value, and others are far."""
+    """(q,) of each column the distance of its 5 or 95 % quantile, the farther, from the median in
+    interquartile ranges; by public rows. 0 for a constant column; infinite where half of the
+    records or more have one value, and others are far."""
     x = np.linalg.inv(coordinates.transform) @ coordinates.rows.T
     low, first, middle, third, high = np.quantile(x, _ENDS, axis=1)
     far, range_ = np.maximum(high - middle, middle - low), third - first

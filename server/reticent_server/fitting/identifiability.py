@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which combinations of coefficients the releases tell from not identified: from released matrices only.
+"""Which combinations of coefficients the releases tell from not identified: from released matrices
+only.
 
 Along each axis of the last coordinates two releases say how much information there is relative to what is
 expected: the last Gram matrix and the last Jacobian, pooled by precision. Axes are taken up one by one, each time
@@ -8,8 +9,8 @@ is taken off (a pivoted Cholesky decomposition). What is left when none is three
 *unresolved*: the data's information about it is below the noise. So is an axis that fewer than 20 records tell of
 (a record adds at most R² sup h of a unit vector's information): no normal law holds there.
 
-A linear combination is *estimable* unless unresolved directions carry more than .3 of its variance: of a
-collinear pair neither coefficient is, but what they do together is.
+A linear combination is *estimable* unless unresolved directions carry more than .3 of its variance:
+of a collinear pair neither coefficient is, but what they do together is.
 """
 
 from dataclasses import dataclass
@@ -25,13 +26,14 @@ from reticent_server.numerics.matrices import eigen
 
 _SMALLEST_NOISE = 1e-12  # keeps the precision 1/sd of a release without noise within the floats
 
-SHOWN_DIGITS = 9  # of a direction's entries: shares of variance are compared with UNRESOLVED_SHARE, to far fewer
+# of a direction's entries: shares of variance are compared with UNRESOLVED_SHARE, to far fewer
+SHOWN_DIGITS = 9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Of a fit with q coefficients. vectors: (q, q), column i such that the variance of a combination c is
-    Σᵢ (cᵀvᵢ)²; resolved: (q,)."""
+    """Of a fit with q coefficients. vectors: (q, q), column i such that the variance of a
+    combination c is Σᵢ (cᵀvᵢ)²; resolved: (q,)."""
 
     vectors: FloatArray
     resolved: NDArray[np.bool_]
@@ -46,7 +48,8 @@ class Directions:
         return Directions(self.vectors, np.zeros_like(self.resolved))
 
     def share(self, R: FloatArray) -> float:
-        """The largest share of variance in unresolved directions, over all combinations of R's rows (k, q)."""
+        """The largest share of variance in unresolved directions, over all combinations of R's rows
+        (k, q)."""
         if not self.unresolved:
             return 0.0
         basis = np.linalg.qr((R @ self.vectors).T)[0]
@@ -58,7 +61,8 @@ class Directions:
 
     @property
     def flags(self) -> NDArray[np.bool_]:
-        """(q,) whether each coefficient is estimable: `share` of one row is a quotient of two sums of squares."""
+        """(q,) whether each coefficient is estimable: `share` of one row is a quotient of two sums
+        of squares."""
         if not self.unresolved:
             return np.ones(len(self.vectors), dtype=bool)
         squared = self.vectors**2
@@ -66,8 +70,9 @@ class Directions:
         return np.asarray(lost <= UNRESOLVED_SHARE.value * np.sum(squared, axis=1))
 
     def unsure(self, J: FloatArray, W: FloatArray, sd: float) -> float:
-        """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1: of J (q, q) in u = Wx̃,
-        outside the unresolved directions, about which no interval is given anyway. sd: of an entry's noise."""
+        """The operator norm of a Jacobian's noise relative to its smallest eigenvalue, at most 1:
+        of J (q, q) in u = Wx̃, outside the unresolved directions, about which no interval is given
+        anyway. sd: of an entry's noise."""
         lost = np.linalg.solve(W.T, self.vectors[:, ~self.resolved])
         kept = np.linalg.qr(lost, mode="complete")[0][:, lost.shape[1] :]
         if not kept.size:
@@ -76,7 +81,8 @@ class Directions:
         return blur / max(float(np.linalg.eigvalsh(kept.T @ J @ kept)[0]), blur)
 
     def off(self, W: FloatArray) -> float:
-        """How far the predictor of a typical record may be off, along the resolved directions (in x̃; u = Wx̃)."""
+        """How far the predictor of a typical record may be off, along the resolved directions
+        (in x̃; u = Wx̃)."""
         return float(np.linalg.norm(np.linalg.solve(W.T, self.vectors[:, self.resolved])))
 
     @property
@@ -86,14 +92,16 @@ class Directions:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """As a release shows them, to SHOWN_DIGITS: q vectors of q numbers are a third of a reply with many terms."""
+        """As a release shows them, to SHOWN_DIGITS: q vectors of q numbers are a third of a reply
+        with many terms."""
         short = [[float(f"{v:.{SHOWN_DIGITS}g}") for v in vector] for vector in self.vectors.T]
         pairs = zip(short, self.resolved.tolist(), strict=True)
         return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
 
 
 def any_present(count: Released) -> bool:
-    """Whether a released number of records in use is three standard deviations of its noise above 0."""
+    """Whether a released number of records in use is three standard deviations of its noise above
+    0."""
     return bool(clear(count.values[0], count.sd))
 
 
@@ -107,8 +115,9 @@ def fit_directions(
     *,
     present: bool,
 ) -> Directions:
-    """The directions of a fit, in x̃. back: B⁻¹ (q, q) of the expected curvature. jacobian (q, q): as released, in u;
-    noise (q,): its own, in the frame B. covariance (q, q): of the fit, in u. records: n/(R² sup h). present: any_present.
+    """The directions of a fit, in x̃. back: B⁻¹ (q, q) of the expected curvature. jacobian (q, q):
+    as released, in u; noise (q,): its own, in the frame B. covariance (q, q): of the fit, in u.
+    records: n/(R² sup h). present: any_present.
     """
     B = np.linalg.inv(back)
     seen, sd = _pooled(whitening, B @ jacobian @ B, noise)
@@ -125,8 +134,8 @@ def fit_directions(
 def _pooled(
     whitening: Whitening, E: FloatArray, noise: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Information (q, q) relative to what is expected, from the last Gram matrix and the Jacobian's E, by precision; and
-    its noise (q,)."""
+    """Information (q, q) relative to what is expected, from the last Gram matrix and the Jacobian's
+    E, by precision; and its noise (q,)."""
     moment, sd = whitening.seen
     gram, jacobian = (1 / np.maximum(x, _SMALLEST_NOISE) for x in (sd, noise))
     first, second = np.outer(gram, gram), np.outer(jacobian, jacobian)
@@ -137,8 +146,9 @@ def _pooled(
 def _enough(seen: FloatArray, back: FloatArray, records: float) -> NDArray[np.bool_]:
     """(q,) whether LEAST_RECORDS tell of each axis.
 
-    Only the axis' part outside the directions of which fewer tell counts, and it must be the larger part. Such a direction
-    is never quite along an axis and B stretches it without bound: counted in, it would hide what is known of the axis.
+    Only the axis' part outside the directions of which fewer tell counts, and it must be the larger
+    part. Such a direction is never quite along an axis and B stretches it without bound: counted
+    in, it would hide what is known of the axis.
     """
     lengths, turn = eigen(back)
     told = np.sum(turn * (seen @ turn), axis=0) * records * lengths**2
@@ -170,7 +180,8 @@ def _resolved(seen: FloatArray, sd: FloatArray, enough: NDArray[np.bool_]) -> ND
 
 
 def split_variance(C: FloatArray, unresolved: NDArray[np.bool_]) -> FloatArray:
-    """(q, q) V with VVᵀ ≈ C: a root of the unresolved block in its columns, of the rest in the others."""
+    """(q, q) V with VVᵀ ≈ C: a root of the unresolved block in its columns, of the rest in the
+    others."""
     q, vectors = len(C), np.zeros_like(C)
     bad = np.flatnonzero(unresolved)
     values, own = eigen(C[np.ix_(bad, bad)]) if len(bad) else (np.zeros(0), np.zeros((0, 0)))

@@ -6,14 +6,16 @@
     score    w v q(y, η)          ‖·‖ ≤ R sup|q|  its sum is the gradient, its Gram sum the meat
     root     v √(w h(y, η))       ‖·‖ ≤ R √sup h  its Gram sum is the Jacobian
 
-A weighted design (Design.weight) multiplies w by the share a ∈ [0, 1] of a record that counts, so that each of these
-norms stays below its bound; the meat is Σ a²w²q²vvᵀ, that of the survey's sandwich. An offset (Design.offset) is added to
-x̃ᵀθ before η is clipped, and the bounds hold for every η.
+A weighted design (Design.weight) multiplies w by the share a ∈ [0, 1] of a record that counts, so
+that each of these norms stays below its bound; the meat is Σ a²w²q²vvᵀ, that of the survey's
+sandwich. An offset (Design.offset) is added to x̃ᵀθ before η is clipped, and the bounds hold for
+every η.
 
 A record's values are bit-identical whatever block it comes in. Everything is elementwise, or exact:
-x̃ is put on a lattice (multiples of 2⁻²⁰ within ±2⁸), W and θ on coarser ones, so that all products and
-partial sums are integers below 2⁵³ times a power of two, and BLAS may add them in any order. The points W
-and θ of the path are thus rounded before the data are read, and are what everything later is about.
+x̃ is put on a lattice (multiples of 2⁻²⁰ within ±2⁸), W and θ on coarser ones, so that all products
+and partial sums are integers below 2⁵³ times a power of two, and BLAS may add them in any order.
+The points W and θ of the path are thus rounded before the data are read, and are what everything
+later is about.
 """
 
 from dataclasses import dataclass
@@ -31,16 +33,18 @@ from reticent_server.fitting.coding import (
     Coding,
     TermCoding,
 )
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.score import Joint, Residuals, Score
-from reticent_server.fitting.standardise import Location
 from reticent_server.numerics.evaluate import evaluate, evaluate_term, in_use, shares
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.person_columns import STRETCH, prepared
 
-# 1.5·2⁵² steps of the lattice: a sum of that size has no bits below a step, and |x̃| < 2⁸ keeps its exponent
+# 1.5·2⁵² steps of the lattice: a sum of that size has no bits below a step, and |x̃| < 2⁸ keeps its
+# exponent
 _ROUND = 1.5 * 2.0 ** (52 - LATTICE_BITS)
-# of a float64's 52, those that neither a step of the lattice nor |x̃| < 2⁸ takes: products stay exact
+# of a float64's 52, those that neither a step of the lattice nor |x̃| < 2⁸ takes: products stay
+# exact
 _FREE_BITS = 52 - LATTICE_BITS - RANGE_BITS
 _KEPT_BITS = (
     5  # of the smallest singular value, above the granule: rounding moves it by √q/2 granules
@@ -51,8 +55,8 @@ _PRODUCT_ROWS = 1 << 12  # what BLAS keeps in the cache; the products are exact 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsMap:
-    """Gives (rows,): u (q, rows) with weights; with `count` a code 0 for each record in use after it, of a weighted
-    design a − ½ (1, rows) in its place."""
+    """Gives (rows,): u (q, rows) with weights; with `count` a code 0 for each record in use after
+    it, of a weighted design a − ½ (1, rows) in its place."""
 
     coding: TermCoding
     transform: FloatArray
@@ -83,8 +87,8 @@ class FitState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMap:
-    """Gives (score,) moved by `shift` (q,) for every record; with `curvature` the root, with `meat` the
-    unmoved score after it; with `joint` that is (score, wχ), and wχ follows."""
+    """Gives (score,) moved by `shift` (q,) for every record; with `curvature` the root, with `meat`
+    the unmoved score after it; with `joint` that is (score, wχ), and wχ follows."""
 
     coding: Coding
     point: FitState
@@ -177,8 +181,8 @@ def _to_lattice(values: FloatArray, centre: float, scale: float, out: FloatArray
 
 
 def on_lattice(matrix: FloatArray, size: int) -> FloatArray:
-    """A matrix (any shape) rounded to so many bits below the power of two above its largest entry that sums of `size`
-    products with x̃ are exact."""
+    """A matrix (any shape) rounded to so many bits below the power of two above its largest entry
+    that sums of `size` products with x̃ are exact."""
     largest = float(np.abs(matrix).max(initial=0.0))
     granule = 2.0 ** (frexp(largest)[1] - lattice_bits(size))
     return np.asarray(np.rint(matrix / granule) * granule)
@@ -190,8 +194,9 @@ def lattice_bits(size: int) -> int:
 
 
 def invertible_on_lattice(matrix: FloatArray) -> FloatArray:
-    """A square matrix (q, q) on the lattice, whose largest singular values are cut so that rounding to it leaves
-    the smallest: an exactly collinear direction would be stretched beyond what the lattice can hold beside others."""
+    """A square matrix (q, q) on the lattice, whose largest singular values are cut so that rounding
+    to it leaves the smallest: an exactly collinear direction would be stretched beyond what the
+    lattice can hold beside others."""
     left, values, right = np.linalg.svd(matrix)
     most = float(values[-1]) * 2.0 ** (lattice_bits(len(matrix)) - _KEPT_BITS)
     return on_lattice((left * np.minimum(values, most)) @ right, len(matrix))
@@ -231,7 +236,8 @@ def _signed_root(values: FloatArray) -> FloatArray:
 
 
 def used_shares(coding: TermCoding, block: Block) -> FloatArray | None:
-    """(rows,) by what w is multiplied: whether a record is in use, and its weight; None where that is 1 for all."""
+    """(rows,) by what w is multiplied: whether a record is in use, and its weight; None where that
+    is 1 for all."""
     design = coding.design
     mask = in_use(design, block).astype(np.float64) if design.masked else None
     if design.weight is None:

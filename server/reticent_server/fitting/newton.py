@@ -11,9 +11,10 @@
 What is left of the way to the solution, whether from noise, from a step that is too short or from a
 curvature that is not what was expected, is the filter's covariance.
 
-What differs from fit to fit are objects that the plan composes: how records add up (fitting.contributions),
-how the scale is known (fitting.scale), which rows a pass goes over (fitting.passes), where the path may go
-(fitting.restriction), and, of a score, how its mean bends (fitting.curvature).
+What differs from fit to fit are objects that the plan composes: how records add up
+(fitting.contributions), how the scale is known (fitting.scale), which rows a pass goes over
+(fitting.passes), where the path may go (fitting.restriction), and, of a score, how its mean bends
+(fitting.curvature).
 """
 
 from collections.abc import Generator
@@ -26,14 +27,14 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import Contributions
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import Moved, StepCurvature, no_correction, prior
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import on_lattice
 from reticent_server.fitting.passes import Passes
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import Coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.scale import LastScores, MeanScore, Scale
@@ -204,8 +205,9 @@ class NoisyNewton:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlannedStep:
-    """A step in a forecast. model: the public rows with the radius of its weights. clip: of a record's score; reach: of a Jacobian's root.
-    allowance: of the sum of scores, in one direction, for what the clip takes."""
+    """A step in a forecast. model: the public rows with the radius of its weights. clip: of a
+    record's score; reach: of a Jacobian's root. allowance: of the sum of scores, in one direction,
+    for what the clip takes."""
 
     score: Score
     model: PublicModel

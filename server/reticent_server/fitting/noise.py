@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The noise that a planned part will have, for plans and forecasts: Δ/√(2ρ) in the units of contributions."""
+"""The noise that a planned part will have, for plans and forecasts: Δ/√(2ρ) in the units of
+contributions."""
 
 from math import sqrt
 
@@ -8,7 +9,8 @@ from reticent_server.domain.steps import CountSum, GramSum, VectorSum
 
 
 def planned_sd(part: VectorSum | GramSum | CountSum) -> float:
-    """Standard deviation of an entry (of a Gram sum: on the diagonal); proofs: mechanisms.noisy_sum."""
+    """Standard deviation of an entry (of a Gram sum: on the diagonal); proofs:
+    mechanisms.noisy_sum."""
     unit = part.unit_rows / sqrt(2 * part.rho / RHO_UNITS)
     match part:
         case VectorSum(clip=clip):

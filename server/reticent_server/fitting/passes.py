@@ -20,11 +20,11 @@ class Passes(Protocol):
 
     @property
     def strides(self) -> list[int]:
-        """Of the units that each round of the whitening goes over, one of so many; 1: all."""
+        """For each round of the whitening, one of how many units it goes over; 1: all."""
         ...
 
     def stride(self, t: int) -> int:
-        """Of step t and of the scale after it."""
+        """The stride of step t and of the scale after it."""
         ...
 
     def asked(self, step: SumStep, t: int) -> Asking:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contributions of persons to a step: the scores of a person's rows are added, and the sum is clipped.
+"""The contributions of persons to a step: the scores of a person's rows are added, and the sum is
+clipped.
 
 Mathematics and proof: fitting.person_scores.
 """
@@ -44,8 +45,9 @@ Settling = Generator[Step, tuple[Released, ...], tuple["PersonScores", State]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonScores:
-    """A person adds k Σ w v q, clipped at C (fitting.person_scores): before the last step at a public
-    multiple of a likely length, in it at a length that the histogram of `clusters` chooses."""
+    """A person adds k Σ w v q, clipped at C (fitting.person_scores): before the last step at a
+    public multiple of a likely length, in it at a length that the histogram of `clusters`
+    chooses."""
 
     coding: Coding
     budget: FitBudget
@@ -53,7 +55,8 @@ class PersonScores:
     clusters: Clusters | None = None
 
     def prepared(self, place: StepPlace, passes: Passes) -> Settling:
-        """Before the last step: how long persons' sums are, and their Jacobians where these are summed."""
+        """Before the last step: how long persons' sums are, and their Jacobians where these are
+        summed."""
         if not place.last:
             return self, place.state
         counts, *reaches = yield from passes.asked_early(self._lengths_step(place))
@@ -89,8 +92,8 @@ class PersonScores:
         )
 
     def errors(self, last: FinalStep) -> Errors:
-        """With what the clip takes of skewed scores, and the degrees of freedom of a variance between
-        so many persons."""
+        """With what the clip takes of skewed scores, and the degrees of freedom of a variance
+        between so many persons."""
         clusters, place, directions = self._settled, last.place, last.directions
         count, W, left = place.state.count, place.model.whitening.transform, last.left
         A = np.asarray(np.linalg.inv(last.curvature.H))
@@ -119,7 +122,7 @@ class PersonScores:
         return VectorSum(self.sizes.size, clip, self.budget.gradients[t], 1, self._m)
 
     def _jacobians(self, score: Score, t: int) -> GramSum | VectorSum:
-        """Of persons' sums where their reach was measured, else of rows."""
+        """The Jacobians of persons' sums where their reach was measured, else of rows."""
         reach, rho = self._settled.reach, self.budget.jacobians[t]
         if reach > 0:
             return VectorSum(triangle(self.sizes.size), reach, rho, 1, self._m)
@@ -148,7 +151,7 @@ class PersonScores:
 
     @property
     def _clip_noise(self) -> float | None:
-        """Of the last sum of scores that are skewed, in clips."""
+        """The noise of the last sum of scores that are skewed, in clips."""
         if not self.sizes.skewed:
             return None
         return noise_sd(VectorSum(self.sizes.size, 1.0, self.budget.gradients[-1], 1, self._m))

@@ -84,10 +84,10 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    taken, rest, index = None, None, None
+    taken, rest = None, None
     if fit.taken is not None and fit.cut is not None:
         allowed = back.covariance(fit.taken)
-        taken, index = roots(allowed), fit.cut.alpha
+        taken = roots(allowed)
         rest = roots(privacy + sampling - allowed)
     degrees = None
     if fit.freedom is not None:
@@ -99,12 +99,12 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         sampling=sampling,
         directions=directions.shown,
         flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling))
-        if taken is None or rest is None or index is None
+        if taken is None or rest is None or fit.cut is None
         else trust.cut_coefficients(
             directions.flags,
             roots(privacy),
             roots(sampling),
-            trust.heavy_tails(index, taken, rest),
+            trust.heavy_tails(taken, rest, told=fit.cut.told),
             trust.eventless(fit.events),
         ),
         degrees=degrees,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scores of standardised residuals z = (y − η)/s share: their unit, their ball, how much a residual spreads."""
+"""What scores of standardised residuals z = (y − η)/s share: their unit, their ball, how much a
+residual spreads."""
 
 from abc import ABC, abstractmethod
 
@@ -14,7 +15,8 @@ _LEAST_VARIANCE = 0.4
 
 
 class ResidualScore(ABC):
-    """A score of residuals with the scale s, in units of the response's; satisfies fitting.score.Score."""
+    """A score of residuals with the scale s, in units of the response's; satisfies
+    fitting.score.Score."""
 
     __slots__ = ()
     scale: float
@@ -53,7 +55,7 @@ class ResidualScore(ABC):
         return whole_ball(len(direction), radius * self.bound)
 
     def residual_variance(self, variance: FloatArray) -> FloatArray:
-        """(rows,) in s², where predictors are off by N(0, variance): s² holds the mean of these already, since it is
-        measured where the predictor stands."""
+        """(rows,) in s², where predictors are off by N(0, variance): s² holds the mean of these
+        already, since it is measured where the predictor stands."""
         excess = (variance - np.mean(variance)) / self.scale**2
         return np.asarray(np.maximum(1 + excess, _LEAST_VARIANCE))

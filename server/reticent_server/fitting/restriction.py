@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fit on the affine subspace Rθ = r, for score tests: the path keeps to it, the last step leaves it.
+"""A fit on the affine subspace Rθ = r, for score tests: the path keeps to it, the last step leaves
+it.
 
-The prior of the filter is conditioned on Rθ = r; its covariance then has no part across the subspace, and no gain
-leaves it. The last step, with the unconditioned prior's gain, is the one-step estimate from the restricted fit:
-its Rθ − r is R A g, the efficient score, and a Wald test of it is Rao's test (Heritier & Ronchetti 1994,
-eq. 8). Everything is post-processing of the same releases as an unrestricted fit's.
+The prior of the filter is conditioned on Rθ = r; its covariance then has no part across the
+subspace, and no gain leaves it. The last step, with the unconditioned prior's gain, is the one-step
+estimate from the restricted fit: its Rθ − r is R A g, the efficient score, and a Wald test of it is
+Rao's test (Heritier & Ronchetti 1994, eq. 8). Everything is post-processing of the same releases as
+an unrestricted fit's.
 """
 
 from dataclasses import dataclass
@@ -37,7 +39,8 @@ class Restriction:
         return curvature.step_within(seen)
 
     def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Moved:  # noqa: ARG002 - linear, whatever the curvature
-        """The step off it: its gain is made for what is left and the unconditioned prior, `first` (q, q)."""
+        """The step off it: its gain is made for what is left and the unconditioned prior, `first`
+        (q, q)."""
         return seen.moved(first + seen.covariance)
 
 

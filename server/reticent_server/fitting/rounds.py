@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rounds of a whitening as steps: Gram matrices of the regressors, and the number of records in use."""
+"""The rounds of a whitening as steps: Gram matrices of the regressors, and the number of records in
+use."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
@@ -19,9 +20,9 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.maps import HALF, RowsMap, invertible_on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
@@ -33,7 +34,8 @@ def part_of(sizes: Sizes, stride: int) -> RowSubset | None:
 
 
 def whole_of(released: tuple[Released, ...], n: int) -> tuple[Released, ...]:
-    """Sums over a part of n records as they would be over all of them, with their noise; sums over all as they are."""
+    """Sums over a part of n records as they would be over all of them, with their noise; sums over
+    all as they are."""
     return tuple(
         r
         if r.rows is None
@@ -52,10 +54,12 @@ def whitening_rounds(
     sizes: Sizes,
     strides: Sequence[int] | None = None,
 ) -> Generator[Step, tuple[Released, ...], tuple[Whitening, float, bool]]:
-    """The whitening, the number of records in use as released, and whether it says that there are any.
+    """The whitening, the number of records in use as released, and whether it says that there are
+    any.
 
-    rounds: (ρ, squared radius per coordinate) of each. strides: of the units that each goes over, all without them. count_rho: of the number, 0 where it is n. Of a weighted design
-    it is the sum of shares a ∈ [0, 1], released as Σ(a − ½) over all n records, each within ±½.
+    rounds: (ρ, squared radius per coordinate) of each. strides: of the units that each goes over,
+    all without them. count_rho: of the number, 0 where it is n. Of a weighted design it is the sum
+    of shares a ∈ [0, 1], released as Σ(a − ½) over all n records, each within ±½.
     """
     q, m = sizes.size, sizes.unit_rows
     count, present, weighted = float(sizes.n), True, coding.design.weight is not None

@@ -102,18 +102,20 @@ def _root() -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class RowCut:
-    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was clear; excess: E."""
+    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was clear; excess: E; shaped: whether that is
+    of a shape that is known."""
 
     length: float
     beyond: float
     alpha: float
     excess: float
     squares: float = 0.0
+    shaped: bool = False
 
     @property
     def told(self) -> bool:
-        """Whether the tail is light enough for an allowance."""
-        return self.alpha >= TAIL_INDEX.value
+        """Whether the tail's shape is known, or light enough for an allowance."""
+        return self.shaped or self.alpha >= TAIL_INDEX.value
 
     @property
     def allowance(self) -> float:
@@ -259,7 +261,7 @@ class TailShape:
         C, beyond = float(lengths[at]), float(number[at])
         least = _LEAST_EXCESS * beyond * C
         excess = max(float(excess), least)
-        return RowCut(C, beyond, 1 + beyond * C / excess, excess)
+        return RowCut(C, beyond, 1 + beyond * C / excess, excess, shaped=True)
 
 
 def tail_shape(lengths: FloatArray, weights: FloatArray) -> TailShape:

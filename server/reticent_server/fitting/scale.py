@@ -38,7 +38,8 @@ class MeanScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LastScores:
-    """What the last step knows of the scores: their mean; meat: Q (q, q); scale: s at the solution."""
+    """What the last step knows of the scores: their mean; meat: Q (q, q); scale: s at the
+    solution."""
 
     mean: MeanScore
     meat: FloatArray
@@ -58,16 +59,16 @@ class Scale(Protocol):
         ...
 
     def forecast(self, scale: float, start: float, left: float) -> float:
-        """The scale to be expected after a step, of a fit that began at `start` and whose predictor is
-        off by a mean square of `left`."""
+        """The scale to be expected after a step, of a fit that began at `start` and whose predictor
+        is off by a mean square of `left`."""
         ...
 
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
-        """Of scores (size,) with a norm of at most `bound`."""
+        """The part of scores (size,) with a norm of at most `bound`."""
         ...
 
     def equation_part(self, score: Score) -> VectorSum | None:
-        """Of the scale's own equation."""
+        """The part of the scale's own equation."""
         ...
 
     def last(
@@ -118,6 +119,7 @@ class KnownScale:
         equation: Released | None,  # noqa: ARG002
         curvature: StepCurvature,  # noqa: ARG002
     ) -> LastScores:
+        """The meat is that of the coefficients' scores alone; the scale is the state's."""
         count = place.state.count
         Q = calmed_meat(meat.values / count, meat.sd / count, place.meat)
         return LastScores(mean, Q, place.state.scale)
@@ -149,8 +151,8 @@ class MeasuredScale(KnownScale):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointScale(MeasuredScale):
-    """Measured, and in the last step the solution of an equation of its own, mean wχ = 0: the meat is that
-    of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
+    """Measured, and in the last step the solution of an equation of its own, mean wχ = 0: the meat
+    is that of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
 
     own: Joint
 
@@ -173,6 +175,7 @@ class JointScale(MeasuredScale):
         equation: Released | None,
         curvature: StepCurvature,
     ) -> LastScores:
+        """The scale's equation is one of the last step's. Raises ValueError where it was not released."""
         if equation is None:
             raise ValueError("a joint last step releases the scale's equation")
         count = place.state.count
@@ -188,8 +191,8 @@ class JointScale(MeasuredScale):
 
 
 def scale_of(family: ScoreFamily, budget: FitBudget, sizes: Sizes, coding: Coding) -> Scale:
-    """As a family has it, and as far as the budget measures it. Scores that are summed by person have no
-    joint step: χ is a row's."""
+    """As a family has it, and as far as the budget measures it. Scores that are summed by person
+    have no joint step: χ is a row's."""
     if family.residuals is None or not budget.scales:
         return KnownScale(budget, sizes.unit_rows)
     if family.joint is None or sizes.person_rows > 1:

@@ -90,7 +90,11 @@ class Score(Protocol):
 
 
 class WholeScore(Score, Protocol):
-    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton)."""
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). unlike: relative error of the second moment of √h v that
+    public rows lead to expect."""
+
+    @property
+    def unlike(self) -> float: ...
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
         """(rows,) a record's information in natural units, 1 at most and the least within `error` (rows,) of η: p(1 − p) of a yes or no.

@@ -12,7 +12,7 @@ from reticent_server.domain.design import (
     RecordWeight,
     TriangleWeight,
 )
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidQuery
 
 _PERSONS = "Weights and offsets are proved for tables whose protected unit has exactly one row; here it may have none, or more."
@@ -36,9 +36,11 @@ def weighted_design(design: Design, schema: Schema, name: str | None) -> Design:
 def offset_design(
     design: Design, schema: Schema, offset: str | None, exposure: str | None
 ) -> Design:
-    """The design with the column `offset`, or the logarithm of the column `exposure`, in its predictor.
+    """The design with the column `offset`, or the logarithm of the column `exposure`, in its
+    predictor.
 
-    Raises InvalidQuery for both at once, for a column that cannot be one, and for tables of persons.
+    Raises InvalidQuery for both at once, for a column that cannot be one, and for tables of
+    persons.
     """
     if offset is not None and exposure is not None:
         raise InvalidQuery(
@@ -59,7 +61,7 @@ def _numeric(schema: Schema, name: str, field: str) -> Column:
     if schema.unit.many_rows:
         raise InvalidQuery(_PERSONS)
     column = schema.column(name)
-    if column is None or column.kind is ColumnKind.CATEGORICAL:
+    if column is None or not column.kind.has_mean:
         raise InvalidQuery(f"The field {field} names a numeric column of the data set.")
     return column
 

@@ -13,7 +13,7 @@ from reticent_server.fitting.filter import (
     missed_curvature,
 )
 from reticent_server.fitting.maps import FitState
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Score
 from reticent_server.numerics.matrices import power
 
@@ -22,9 +22,9 @@ from reticent_server.numerics.matrices import power
 class State:
     """What is known of the solution, all of it released.
 
-    theta: (q,) of x̃. covariance: C (q, q) of u, of what is left. scale: s. known: of the curvature.
-    count: records in use. present: whether that number is above its noise. way: (q,) the change that
-    the last step made, in u; None where the solution itself has changed since.
+    theta: (q,) of x̃. covariance: C (q, q) of u, of what is left. scale: s. known: of the
+    curvature. count: records in use. present: whether that number is above its noise. way: (q,) the
+    change that the last step made, in u; None where the solution itself has changed since.
     """
 
     theta: FloatArray
@@ -36,7 +36,8 @@ class State:
     way: FloatArray | None = None
 
     def widened(self, covariance: FloatArray) -> "State":
-        """With (q, q) of u more between here and the solution of the next step, which is another."""
+        """With (q, q) of u more between here and the solution of the next step, which is
+        another."""
         return replace(self, covariance=self.covariance + covariance, way=None)
 
 
@@ -83,7 +84,8 @@ class StepPlace:
         return self.model.local(self.score, self.direction)
 
     def measured(self, jacobian: Released, upto: int | None) -> tuple["StepPlace", FloatArray]:
-        """After a released Jacobian (q, q), used on the axes `upto`; its noise (q,) in the frame B."""
+        """After a released Jacobian (q, q), used on the axes `upto`; its noise (q,) in the frame
+        B."""
         state, count = self.state, self.state.count
         back = power(self.expected, 0.5)
         missed = missed_curvature(state.covariance, back, self.score.unit)

@@ -36,7 +36,8 @@ RowMap = Callable[[Block], tuple[Contribution, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReleases:
-    """What a step has released. n, shift: of the records, to each of whose scores `shift` (q,) was added."""
+    """What a step has released. n, shift: of the records, to each of whose scores `shift` (q,) was
+    added."""
 
     gradient: Released
     jacobian: Released | None
@@ -51,7 +52,8 @@ class StepReleases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LastReleases:
-    """The same of the last step. jacobian: (q, q). equation: of the scale, where its step is joint."""
+    """The same of the last step. jacobian: (q, q). equation: of the scale, where its step is
+    joint."""
 
     scores: StepReleases
     jacobian: Released
@@ -61,8 +63,8 @@ class LastReleases:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepParts:
-    """The parts of a step before the last, in the order in which `scores` gives them; joint: those that
-    are of one vector of a record."""
+    """The parts of a step before the last, in the order in which `scores` gives them; joint: those
+    that are of one vector of a record."""
 
     t: int
     n: int
@@ -121,8 +123,8 @@ class LastParts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FinalStep:
-    """The last step, taken, in u. curvature: as measured; directions: those resolved; sampling and left:
-    (q, q), the sandwich and what the filter says is left of the way."""
+    """The last step, taken, in u. curvature: as measured; directions: those resolved; sampling and
+    left: (q, q), the sandwich and what the filter says is left of the way."""
 
     place: StepPlace
     curvature: StepCurvature
@@ -134,7 +136,8 @@ class FinalStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Errors:
-    """sampling and privacy: covariances (q, q) in u. freedom: where the first is known to some degrees."""
+    """sampling and privacy: covariances (q, q) in u. freedom: where the first is known to some
+    degrees."""
 
     sampling: FloatArray
     privacy: FloatArray

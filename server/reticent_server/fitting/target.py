@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a target that all models share: records without noise, and whitening settled on them."""
+"""The parts of a target that all models share: records without noise, and whitening settled on
+them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,9 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.steps import Block, FloatArray, Released
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.coordinates import WIDE, clipped_moment
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import coordinates, response, standardised
+from reticent_server.fitting.public.coordinates import WIDE, clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.numerics.evaluate import evaluate, in_use
@@ -23,8 +24,9 @@ _ROUNDS = 12  # of the whitening, without noise; three settle it but on collinea
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """Private. coefficients and sandwich standard errors (q,), in the units of the data: NaN where the table does not
-    identify a coefficient; scale of the residuals in units of the response's; weights (n,) of the records in use."""
+    """Private. coefficients and sandwich standard errors (q,), in the units of the data: NaN where
+    the table does not identify a coefficient; scale of the residuals in units of the response's;
+    weights (n,) of the records in use."""
 
     coefficients: FloatArray
     standard_errors: FloatArray
@@ -41,7 +43,8 @@ def target(
     scale: float,
     weights: FloatArray,
 ) -> Target:
-    """The target of θ (q,) of x̃ with its covariance (q, q); information (q, q): about θ, of any scale."""
+    """The target of θ (q,) of x̃ with its covariance (q, q); information (q, q): about θ, of any
+    scale."""
     back = back_transform(coding)
     known = identified(information, back.matrix)
     errors = np.where(known, np.sqrt(np.diag(back.covariance(covariance))), np.nan)

@@ -85,6 +85,16 @@ SURPRISE = Threshold(
     "chance of a mean score as large as the one released",
     "a fit that sees a less likely one is farther from its solution than it knows",
 )
+INFORMATION_NOISE = Threshold(
+    1.0,
+    "noise of a likelihood's information matrix over what public rows lead to expect, of counts and amounts",
+    "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits to doctors .96 and more",
+)
+LIKELIHOOD_BEND = Threshold(
+    0.5,
+    "error of a typical record's predictor, of a likelihood",
+    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and 9 terms, whose error is .9, intervals cover .7",
+)
 LEAST_PERSONS = Threshold(
     50.0,
     "effective persons of a variance between persons",
@@ -182,9 +192,10 @@ FEW_PERSONS = (
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
 UNSETTLED = (
-    "No intervals are given: a log link bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "No intervals are given: the mean response bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
     "terms would help."
 )
+INFORMATION_UNKNOWN = "No intervals are given: the information matrix is below its noise at this epsilon. A larger epsilon or fewer terms would help."
 NOT_ARRIVED = (
     "No intervals are given: the last step found the fit farther from its solution than the steps before it had told. A larger epsilon, fewer terms "
     "or the logarithm of a regressor with a long tail would help."
@@ -284,6 +295,11 @@ def linear_step(off: float, most: float) -> TrustVerdict:
     return _declined(UNSETTLED) if off > most else SOUND
 
 
+def information(noise: float) -> TrustVerdict:
+    """Of a likelihood of counts or amounts, whose information matrix has this noise relative to what is expected."""
+    return _declined(INFORMATION_UNKNOWN) if noise > INFORMATION_NOISE.value else SOUND
+
+
 def arrived(chance: float) -> TrustVerdict:
     """Of a fit whose last mean score has this chance where it is as near to its solution as it says."""
     return _declined(NOT_ARRIVED) if chance < SURPRISE.value else SOUND
@@ -358,7 +374,7 @@ class CoefficientFlags:
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
-                'loss="huber", for a logarithm of what has the long tail, or for a larger epsilon.'
+                'loss="huber" (of a GLM target="robust"), for a logarithm of what has the long tail, or for a larger epsilon.'
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
         if rare:
@@ -399,10 +415,10 @@ def _named(names: Sequence[str], which: BoolArray) -> list[str]:
     return [name for name, chosen in zip(names, which, strict=True) if chosen]
 
 
-def heavy_tails(index: float, allowance: FloatArray, rest: FloatArray) -> BoolArray:
-    """(q,) whether a few records decide a coefficient. index: of the tail at the cut; allowance, rest: (q,) standard errors for what the
-    cut takes, and of all else."""
-    if index < TAIL_INDEX.value:
+def heavy_tails(allowance: FloatArray, rest: FloatArray, *, told: bool) -> BoolArray:
+    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for what the cut takes, and of all else;
+    told: whether the first are known (fitting.row_tail)."""
+    if not told:
         return np.ones(len(rest), dtype=bool)
     return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
 
@@ -420,7 +436,8 @@ def cut_coefficients(
     eventless: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless: (q,) of `eventless`."""
-    rare = np.zeros_like(heavy) if eventless is None else eventless & ~heavy
+    rare = np.zeros_like(heavy) if eventless is None else eventless
+    heavy = heavy & ~rare
     estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
     return CoefficientFlags(estimable, noisy, heavy, rare)

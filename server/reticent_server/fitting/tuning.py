@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tuning="planned": of a public menu, the constants with the smallest forecast error at this ε and n.
+"""tuning="planned": of a public menu, the constants with the smallest forecast error at this ε and
+n.
 
 They move the estimand with ε and n; defaults come from the model alone.
 """
@@ -18,9 +19,11 @@ ChoiceT = TypeVar("ChoiceT")
 def least_variance(
     sizes: Sizes, rho: int, choices: Iterable[tuple[ChoiceT, float, Signal, float]]
 ) -> ChoiceT:
-    """The choice of the smallest forecast variance. choices: each with its R²/q, signal, and E q²/h̄.
+    """The choice of the smallest forecast variance. choices: each with its R²/q, signal, and E
+    q²/h̄.
 
-    The variance is that of a white coefficient: sampling, unit²E q²/(nκh̄²), and the last gradient's noise.
+    The variance is that of a white coefficient: sampling, unit²E q²/(nκh̄²), and the last
+    gradient's noise.
     """
 
     def variance(radius: float, signal: Signal, mean_square: float) -> float:

@@ -26,7 +26,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.fitting.coordinates import Coordinates, clipped_moment, moment_spread
+from reticent_server.fitting.public.coordinates import Coordinates, clipped_moment, moment_spread
 from reticent_server.numerics.matrices import eigen, power, powers, rebuild, without_noise
 
 _SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows are clipped

@@ -6,11 +6,10 @@ chosen on half of 23 linear models of real tables at ε = 1 (benchmarks.real_tab
 widths by less than 3 %.
 """
 
-from dataclasses import replace
-
 from reticent_server.domain.steps import VectorSum
 from reticent_server.fitting.budget import (
     FitBudget,
+    JointParts,
     Signal,
     Sizes,
     affordable_rounds,
@@ -78,7 +77,7 @@ def plan_whole_budget(
         eta=noise_ratio(sizes, rho, signal),
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=replace(signal.together, used=not weighted),
+        joint=JointParts(step=True, meat=True, used=not weighted),
     )
     return budget.raised(rho)
 

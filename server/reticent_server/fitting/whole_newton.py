@@ -54,7 +54,7 @@ from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import (
     LengthGrid,
@@ -80,13 +80,11 @@ from reticent_server.numerics.matrices import floored, power, symmetric
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's solution and least squares' it
 was .4 on the most skewed of 23 real tables, and a score that asks for more is believed (filter.surprised)."""
-UNLIKE = 0.35
-"""Relative error of a second moment that public rows lead to expect. With .15 intervals of tables of 1,400 to 3,000 records covered
-.83 at epsilon = 1, with .35 .90; of 20,000 records no width depends on it, as the moment is measured."""
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
 of declared ranges that nobody may be at."""
 LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
+_RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
 _TINY = np.finfo(float).tiny
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
@@ -197,7 +195,7 @@ class WholeNewton(NoisyNewton):
             scores,
             joint=OneVector(vector=0, curvature=1),
         )
-        known = known_curvature(place, jacobian, cuts)
+        known = known_curvature(place, score, jacobian, cuts)
         wide = max(cuts.reach**2, PUBLIC_REACH * q)
         start = Whole(
             place,
@@ -238,11 +236,11 @@ class WholeNewton(NoisyNewton):
 
     def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
         """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
-        of which adds c to the coefficient's information; i at a predictor that is a standard error rarer. None where each record counts."""
+        of which adds c to the coefficient's information; i at a predictor that is _RARER standard errors rarer. None where each record counts."""
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
-        error = np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
         each = score.events(eta, error)
         if each is None:
             return None
@@ -251,7 +249,9 @@ class WholeNewton(NoisyNewton):
         rows = model.whitening.rows @ model.frequency.T
         told = (score.leverage(eta)[:, None] * (rows @ L.T)) ** 2
         crowded = np.mean(told**2 / np.maximum(each, _LEAST_EVENTS)[:, None], axis=0)
-        return place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
+        return np.asarray(
+            place.state.count * np.mean(told, axis=0) ** 2 / np.maximum(crowded, _TINY)
+        )
 
     def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
         rho, m = self.budget.gradients[t], self.sizes.unit_rows
@@ -276,7 +276,7 @@ def informed_place(place: StepPlace) -> StepPlace:
     whitening, J = place.model.whitening, place.expected
     J = floored(J, LEAST_INFORMATION * float(np.trace(J)) / len(J))
     W = invertible_on_lattice(power(J, -0.5) @ whitening.transform)
-    turn = np.linalg.solve(whitening.transform.T, W.T).T
+    turn = np.asarray(np.linalg.solve(whitening.transform.T, W.T).T, dtype=np.float64)
     back = np.linalg.inv(turn)
     model = replace(place.model, whitening=informed(whitening, W, turn))
     state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
@@ -315,7 +315,9 @@ def by_secant(whole: Whole, mean: MeanScore) -> Correction:
     return replace(whole.known, E=B @ (curvature.unit * H) @ B)
 
 
-def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correction:
+def known_curvature(
+    place: StepPlace, score: WholeScore, released: Released, cuts: Cuts
+) -> Correction:
     """What the roots' second moment that was cut at L says of H, entry by entry by the precision of what is known and of what was
     released."""
     count, model = place.state.count, place.model
@@ -323,12 +325,13 @@ def known_curvature(place: StepPlace, released: Released, cuts: Cuts) -> Correct
     B = np.linalg.inv(power(back, 0.5))
     noise = released.sd / count * np.sum(B**2, axis=1)
     lost = np.minimum(cuts.lost * np.sum(B**2, axis=1) / 2, 1.0)
-    known = no_correction(model.whitening, UNLIKE)
-    variance = known.error + UNLIKE**2 + lost**2
+    unlike = score.unlike
+    known = no_correction(model.whitening, unlike)
+    variance = known.error + unlike**2 + lost**2
     gain = variance / (variance + noise**2)
     one = np.eye(len(B))
     E = one + np.minimum.outer(gain, gain) * (B @ (released.values / count) @ B - one)
-    shape = np.hypot(np.hypot(UNLIKE, lost) * np.sqrt(1 - gain), lost)
+    shape = np.hypot(np.hypot(unlike, lost) * np.sqrt(1 - gain), lost)
     return Correction(
         floored(E, _LEAST_CURVATURE, _MOST_CURVATURE),
         (1 - gain) * known.error,
@@ -363,7 +366,11 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         count / whole.cuts.reach**2,
         present=state.present,
     )
-    verdict = trust.arrived(whole.chance)
+    linear = trust.linear_step(directions.off(W), whole.score.curvature.most_off)
+    verdict = trust.arrived(whole.chance).then(linear)
+    if whole.score.varies and not cut.shaped:
+        noise = whole.jacobian.sd / count * sqrt(2 * len(W))  # the operator norm of q by q entries
+        verdict = verdict.then(trust.information(noise))
     return StandardFit(
         theta=state.theta,
         sampling=np.asarray(W.T @ sampling @ W),

@@ -4,9 +4,9 @@
     basis   := "poly" "(" value "," order ")"
              | "bs" "(" value "," "knots" "=" "[" [number {"," number}] "]" ["," "degree" "=" degree] ")"
 
-Both are made on the value's interval over the declared bounds, never on data: Legendre polynomials of
-the orders 1..order, and B-splines with the interval's ends as boundary knots, the first left out (they
-add up to 1, as in R's bs without intercept). Knots are public numbers of the formula.
+Both are made on the value's interval over the declared bounds, never on data: Legendre polynomials
+of the orders 1..order, and B-splines with the interval's ends as boundary knots, the first left out
+(they add up to 1, as in R's bs without intercept). Knots are public numbers of the formula.
 """
 
 from itertools import pairwise

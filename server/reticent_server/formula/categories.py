@@ -8,9 +8,10 @@
     part     := ("year" | "month") "(" date column ")"
     levels   := "[" level {"," level} "]"            level := text in quotes | whole number
 
-merge joins the listed levels under a new name, and the others stay. lump keeps the listed levels, and joins the others.
-With n= the levels kept are the n with the largest shares in the profile that the curator has released: public numbers, so that
-nothing is read from the data. The label lists them, so that a fit says which levels it had.
+merge joins the listed levels under a new name, and the others stay. lump keeps the listed levels,
+and joins the others. With n= the levels kept are the n with the largest shares in the profile that
+the curator has released: public numbers, so that nothing is read from the data. The label lists
+them, so that a fit says which levels it had.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from reticent_server.domain.design import Apply, ColumnValue
-from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.fitting.public_rows import level_shares
+from reticent_server.domain.schema import Column
+from reticent_server.fitting.public.rows import level_shares
 from reticent_server.formula.contrasts import CONTRASTS, FactorLevel
 from reticent_server.formula.factor import Factor, column_levels
 from reticent_server.formula.intervals import interval
@@ -119,7 +120,7 @@ def _ungrouped(cursor: Cursor) -> Factor:
 def _factor(cursor: Cursor, column: Column, start: Token) -> Factor:
     """All declared levels of a column."""
     name = quote(column.name)
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         cursor.fail(f"{name} is numeric and has no levels; use it without C()", start)
     most = cursor.limits.max_levels
     if column.upper - column.lower >= most:
@@ -178,7 +179,8 @@ def _merged(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...
 
 
 def _lumped(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...]]:
-    """(label, levels) of lump(column, keep=[…]) and lump(column, n=…): what is kept, and the others."""
+    """(label, levels) of lump(column, keep=[…]) and lump(column, n=…): what is kept, and the
+    others."""
     start, other = cursor.token, _OTHER
     if not (cursor.at_word("keep") or cursor.at_word("n")):
         cursor.fail('write keep=["a", "b"] or n=10')

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contrasts: the columns by which a factor of k levels enters a design, k − 1 beside what spans their sum, or k in full.
+"""Contrasts: the columns by which a factor of k levels enters a design, k − 1 beside what spans
+their sum, or k in full.
 
     treatment   [b], [c]        1 at that level; the first is the reference         in full [a], [b], [c]
     Sum         [S.a], [S.b]    1 at that level, −1 at the last one                 in full [mean] too
     Helmert     [H.b], [H.c]    j at the level j = 1, 2, …, −1 at those before it   in full [H.intercept] too
 
-Names and numbers are patsy's, so those of statsmodels; Helmert's are R's contr.helmert, too. All are public numbers by
-level: of a record's cell a column has at most max|number|.
+Names and numbers are patsy's, so those of statsmodels; Helmert's are R's contr.helmert, too. All
+are public numbers by level: of a record's cell a column has at most max|number|.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from reticent_server.domain.design import Coded, Expression, Indicator
 
 @dataclass(frozen=True, slots=True)
 class FactorLevel:
-    """A level of a factor, and the stored values (codes) of the column's cells that belong to it."""
+    """A level of a factor, and the stored values (codes) of the column's cells that belong to
+    it."""
 
     text: str
     codes: tuple[float, ...]

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derived columns of a schema file: `income / 1000`, `log(price) - log(sqft)`, `year(sold) - yr_built`.
+"""Derived columns of a schema file: `income / 1000`, `log(price) - log(sqft)`, `year(sold) -
+yr_built`.
 
     sum  := product {("+" | "-") product}        product := power {("*" | "/") power}
     power := ["-"] atom ["**" number]            atom := number | column | function "(" sum ")" | "(" sum ")" | date part
 
-Functions are those of formulas; columns those of the file that are no factors. Bounds come by interval arithmetic, which takes
-every occurrence of a column for another one: x - x lies between lower − upper and upper − lower. A curator may narrow
-them by public knowledge.
+Functions are those of formulas; columns those of the file that are no factors. Bounds come by
+interval arithmetic, which takes every occurrence of a column for another one: x - x lies between
+lower − upper and upper − lower. A curator may narrow them by public knowledge.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,16 +15,10 @@ from dataclasses import replace
 from math import isfinite
 from typing import cast
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.derived import Derived, DerivedText, Step
 from reticent_server.domain.design import Apply, ColumnValue, FunctionName
-from reticent_server.domain.schema import (
-    LEAST_WIDTH,
-    MAX_NUMBER,
-    Column,
-    ColumnKind,
-    Recode,
-    Schema,
-)
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER, Column, Recode, Schema
 from reticent_server.errors import InvalidFormula
 from reticent_server.formula.intervals import Interval, applied
 from reticent_server.formula.labels import quote
@@ -73,7 +68,7 @@ def _result(derived: Derived, of: Mapping[str, Column]) -> tuple[bool, Interval]
     for step in derived.steps:
         if step.action == "column":
             column = of[step.name]
-            stack.append((column.kind is not ColumnKind.NUMERIC, (column.lower, column.upper)))
+            stack.append((column.kind.is_whole, (column.lower, column.upper)))
         elif step.action == "number":
             stack.append((step.parameter.is_integer(), (step.parameter, step.parameter)))
         elif step.action == "function":
@@ -171,8 +166,8 @@ class _Parser:
             if start.kind != "name" or start.text not in cursor.columns:
                 cursor.fail("name a column that stands under `columns`")
             column = cursor.column()
-            if column.kind is ColumnKind.CATEGORICAL:
-                cursor.fail(f"{quote(column.name)} is categorical; use a numeric column", start)
+            if not column.kind.has_mean:
+                cursor.fail(f"{quote(column.name)} is {column.kind}; use a numeric column", start)
             self._steps.append(Step("column", column.name))
 
     def _call(self) -> None:

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 
 from reticent_server.domain.design import Expression, FunctionName
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.formula.contrasts import FactorContrast, FactorLevel, TreatmentContrast
 
 _TREATMENT = TreatmentContrast()
@@ -13,10 +13,12 @@ _TREATMENT = TreatmentContrast()
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One factor of a term: an expression, a basis, or a categorical column with levels and their contrast.
+    """One factor of a term: an expression, a basis, or a categorical column with levels and their
+    contrast.
 
-    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels and
-    functions of a basis, of which `expression` is the first. function: whose values the levels are, of a date.
+    label: as reported. key: equal for two spellings of the same factor (g and C(g)). basis: labels
+    and functions of a basis, of which `expression` is the first. function: whose values the levels
+    are, of a date.
     """
 
     key: str
@@ -31,7 +33,7 @@ class Factor:
 
 def column_levels(column: Column) -> tuple[FactorLevel, ...]:
     """A column's declared levels; of other kinds the whole numbers between the bounds."""
-    if column.kind is ColumnKind.CATEGORICAL:
+    if column.kind.has_levels:
         return tuple(FactorLevel(text, (float(k),)) for k, text in enumerate(column.levels))
     whole = range(math.ceil(column.lower), math.floor(column.upper) + 1)
     return tuple(FactorLevel(str(value), (float(value),)) for value in whole)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features of a person: `count()`, `any(smoke)`, `last(bmi, by=date)`, `mean(log(x), where=ward == "er")`.
+"""Features of a person: `count()`, `any(smoke)`, `last(bmi, by=date)`, `mean(log(x), where=ward ==
+"er")`.
 
     feature  := function "(" [subject] {"," option} ")"
     function := "count" | "any" | "all" | "share" | "first" | "last" | "min" | "max" | "mean" | "sum"
@@ -8,10 +9,11 @@
               | name of a table                           of count, where several tables are linked
     option   := "by" "=" column | "where" "=" condition | "none" "=" constant
 
-Values are those of a formula's terms, conditions those of `where`. The column of a view has bounds by interval
-arithmetic on the declared bounds and the largest number of rows of a person, m: count lies in [0, m], a sum of values
-in [l, u] in [min(0, ml), max(0, mu)], everything else where its values do. A person without a row in use
-counts 0, sums to 0 and has had nothing (`any`); the other functions are missing there, or `none`.
+Values are those of a formula's terms, conditions those of `where`. The column of a view has bounds
+by interval arithmetic on the declared bounds and the largest number of rows of a person, m: count
+lies in [0, m], a sum of values in [l, u] in [min(0, ml), max(0, mu)], everything else where its
+values do. A person without a row in use counts 0, sums to 0 and has had nothing (`any`); the other
+functions are missing there, or `none`.
 """
 
 import re
@@ -19,17 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.design import ColumnValue, Compare, Expression, Predicate
 from reticent_server.domain.persons import Feature, FeatureFunction, PersonView
-from reticent_server.domain.schema import (
-    LEAST_WIDTH,
-    MAX_INTEGER,
-    MAX_NUMBER,
-    Column,
-    ColumnKind,
-    Schema,
-    Unit,
-)
+from reticent_server.domain.schema import LEAST_WIDTH, MAX_INTEGER, MAX_NUMBER, Column, Schema, Unit
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula.intervals import Interval, interval
 from reticent_server.formula.labels import quote
@@ -46,6 +41,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 _OPTIONS = ("by", "where", "none")
 _CONDITIONS = ("any", "all", "share")
 _ORDERED = ("first", "last")
+_EXTREMES = ("min", "max")
 _NOTHING = {"count": 0.0, "sum": 0.0, "any": 0.0}
 """What a person without a row in use has where `none` does not say otherwise."""
 _NO_ROW = ("",)
@@ -169,7 +165,7 @@ class _Reader:
     def _value(self, function: FeatureFunction) -> Expression:
         cursor = self._cursor
         column = cursor.columns.get(cursor.token.text) if cursor.token.kind == "name" else None
-        if function in _ORDERED and column is not None and column.levels:
+        if column is not None and column.levels and _keeps_levels(function, column):
             cursor.advance()
             self._read(column)
             return ColumnValue(column.name)
@@ -211,7 +207,7 @@ class _Reader:
 
     def _order(self, start: Token) -> str:
         column = self._read(self._cursor.column())
-        if column.kind is ColumnKind.CATEGORICAL:
+        if not column.kind.has_order:
             self._cursor.fail(f"{quote(column.name)} is categorical and has no order", start)
         return column.name
 
@@ -272,7 +268,7 @@ class _Reader:
         if function == "mean":
             return Column(self._name, ColumnKind.NUMERIC, *ends)
         lower, upper = min(0.0, m * ends[0]), max(0.0, m * ends[1])
-        whole = plain is not None and plain.kind is not ColumnKind.NUMERIC
+        whole = plain is not None and plain.kind.is_whole
         exact = whole and _whole(lower) and _whole(upper)
         kind = ColumnKind.INTEGER if exact else ColumnKind.NUMERIC
         return Column(self._name, kind, lower, upper)
@@ -297,3 +293,9 @@ def _whole(value: float) -> bool:
 
 def _usable(lower: float, upper: float) -> bool:
     return lower >= -MAX_NUMBER and upper <= MAX_NUMBER and upper - lower >= LEAST_WIDTH
+
+
+def _keeps_levels(function: FeatureFunction, column: Column) -> bool:
+    """Whether the feature of a column with levels is one of them: of an order of rows, or of the
+    levels themselves."""
+    return function in _ORDERED or (function in _EXTREMES and column.kind.has_order)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A design in which missing cells leave no record out: filled with a public value, and said by an indicator.
+"""A design in which missing cells leave no record out: filled with a public value, and said by an
+indicator.
 
-In every term a number's missing cell is a public value, and a factor's missing cell is none of its levels (all of its
-dummies are 0). For each column so treated the design gets `missing(x)`, 1 where the cell is missing. All of it is a function of
-one record and of public values, as the design was before.
+In every term a number's missing cell is a public value, and a factor's missing cell is none of its
+levels (all of its dummies are 0). For each column so treated the design gets `missing(x)`, 1 where
+the cell is missing. All of it is a function of one record and of public values, as the design was
+before.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +39,8 @@ def columns_of(terms: Iterable[Term]) -> tuple[str, ...]:
 def filled(design: Design, values: Mapping[str, float], kept: Iterable[str]) -> Design:
     """The design with missing cells of its terms' columns filled; values: by column.
 
-    kept: columns whose missing cells go on to leave the record out, beside those of `where` and of the response.
+    kept: columns whose missing cells go on to leave the record out, beside those of `where` and of
+    the response.
     """
     response = () if design.response is None else (design.response,)
     masks = {*kept, *_tested(design.where), *columns_of(response)}

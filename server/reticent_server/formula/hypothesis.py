@@ -5,9 +5,10 @@
     hypothesis := side ["=" side]            (without "=": = 0)
     side       := [sign] piece {sign piece}  piece := number | [number "*"] name | name "*" number
 
-A name is a coefficient's, as the model reports it; the longest that fits is taken. Errors hold constant
-words and the model's declared names only, never the text that was sent. The client reads hypotheses about a
-released fit by the same rules: both read the texts of tests/fixtures/hypotheses.json.
+A name is a coefficient's, as the model reports it; the longest that fits is taken. Errors hold
+constant words and the model's declared names only, never the text that was sent. The client reads
+hypotheses about a released fit by the same rules: both read the texts of
+tests/fixtures/hypotheses.json.
 """
 
 import re
@@ -25,9 +26,11 @@ MAX_LENGTH = 2_000
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _WORD = re.compile(r"[A-Za-z0-9_.]")
 _LARGEST = 1e12
-"""Bound of factors and constants: the square still leaves four digits beside 1 in a double's 10^28."""
+"""Bound of factors and constants: the square still leaves four digits beside 1 in a double's
+10^28."""
 _DEPENDENT = 1e-9
-"""Singular value of rows of largest entry 1 below which they repeat each other: rounding is 10⁻¹⁶ a term."""
+"""Singular value of rows of largest entry 1 below which they repeat each other: rounding is 10⁻¹⁶ a
+term."""
 
 _HOW_MANY = "Give at least one hypothesis, and at most one for each coefficient."
 
@@ -35,8 +38,8 @@ Required = TypeVar("Required", int, float)
 
 
 def parse_hypothesis(texts: Sequence[str], names: Sequence[str]) -> LinearHypothesis:
-    """Rβ = r from texts with one or more hypotheses each; raises InvalidQuery, also where R has not full
-    rank."""
+    """Rβ = r from texts with one or more hypotheses each; raises InvalidQuery, also where R has not
+    full rank."""
     parsed: list[tuple[str, FloatArray, float]] = []
     for text in texts:
         parsed += _Reader(text, names).hypotheses(len(names) - len(parsed))
@@ -62,7 +65,8 @@ class _Reader:
         self._text, self._at = text, 0
 
     def hypotheses(self, most: int) -> list[tuple[str, FloatArray, float]]:
-        """(text, row of R, value of r) of each, to the end of the text; no more than `most` are read."""
+        """(text, row of R, value of r) of each, to the end of the text; no more than `most` are
+        read."""
         rows: list[tuple[str, FloatArray, float]] = []
         while not rows or self._take(","):
             if len(rows) >= most:

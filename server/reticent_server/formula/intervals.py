@@ -70,7 +70,8 @@ def product(left: Interval, right: Interval, name: str) -> Interval:
 
 
 def applied(call: Apply, argument: Interval) -> Interval:
-    """The interval of a function on one of its argument; raises InvalidFormula where it is undefined."""
+    """The interval of a function on one of its argument; raises InvalidFormula where it is
+    undefined."""
     if call.basis:
         return _BASIS_RANGES[call.function]
     if call.function == "month":

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 class Limits:
     """Bounds that keep parsing and planning cheap for any text.
 
-    max_length: characters. max_depth: nested brackets, functions and `not`s. max_columns: columns of
-    the design, the intercept included. max_factors: factors of one interaction. max_comparisons: in
-    one predicate. max_expansion: products of terms formed while multiplying out `*` and `:`.
-    max_levels: of a factor before levels are joined. max_order: of a polynomial. max_knots: of one spline. max_features: of a person, in one query.
+    max_length: characters. max_depth: nested brackets, functions and `not`s. max_columns: columns
+    of the design, the intercept included. max_factors: factors of one interaction. max_comparisons:
+    in one predicate. max_expansion: products of terms formed while multiplying out `*` and `:`.
+    max_levels: of a factor before levels are joined. max_order: of a polynomial. max_knots: of one
+    spline. max_features: of a person, in one query.
     """
 
     max_length: int = 8_000

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from reticent_server.domain.design import ColumnValue, Expression, Indicator, PersonMean
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.formula.bases import is_basis, parse_basis
 from reticent_server.formula.categories import is_category, parse_category, plain_category
 from reticent_server.formula.factor import Factor
@@ -39,8 +38,9 @@ _Terms = dict[frozenset[str], tuple[Factor, ...]]
 
 
 class ModelParser:
-    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a term. levels: whether the
-    response may be a categorical column, whose value is then its level's code."""
+    """Reads a formula from a cursor; one use. person_means: whether mean(...) of a person is a
+    term. levels: whether the response may be a categorical column, whose value is then its level's
+    code."""
 
     def __init__(self, cursor: Cursor, *, person_means: bool = False, levels: bool = False) -> None:
         self._cursor = cursor
@@ -77,8 +77,8 @@ class ModelParser:
         return response
 
     def _of_levels(self) -> Expression | None:
-        """A categorical column of two levels as a response: whether it is the second one; of several its code, where that
-        is asked for."""
+        """A categorical column of two levels as a response: whether it is the second one; of
+        several its code, where that is asked for."""
         column = self._cursor.columns.get(self._cursor.token.text)
         if column is None or len(column.levels) < 2 or is_call(self._cursor):
             return None
@@ -160,7 +160,7 @@ class ModelParser:
                 return self._person_mean()
             return _numeric(parse_call(cursor))
         start, column = cursor.token, cursor.column()
-        if column.kind is ColumnKind.CATEGORICAL:
+        if column.kind.has_levels:
             return plain_category(cursor, column, start)
         # Not parse_value, which would read x**2 as a power.
         return _numeric(ColumnValue(column.name))

@@ -4,8 +4,8 @@
     effects="person"    y_it − ȳ_i = (x_it − x̄_i)ᵀβ + …        no intercept, no term that is the same in all rows of a person
     mean(x)             x̄_i, of the rows of person i that are in use (Mundlak's between term)
 
-Bounds by interval arithmetic: of x in [l, u] a deviation from the mean of at most m values, itself one of them, lies
-within ±(u − l)(m − 1)/m.
+Bounds by interval arithmetic: of x in [l, u] a deviation from the mean of at most m values, itself
+one of them, lies within ±(u − l)(m − 1)/m.
 """
 
 import re
@@ -62,7 +62,8 @@ def with_person_means(design: Design, schema: Schema) -> Design:
 
 
 def person_effects(design: Design, schema: Schema) -> Design:
-    """The design of deviations from a person's means. InvalidQuery where there are no persons, or nothing is left."""
+    """The design of deviations from a person's means. InvalidQuery where there are no persons, or
+    nothing is left."""
     if not schema.unit.several_rows:
         raise InvalidQuery(_ONE_ROW)
     if not design.intercept:
@@ -87,7 +88,8 @@ def person_effects(design: Design, schema: Schema) -> Design:
 
 
 def person_deviations(design: Design, schema: Schema) -> Design:
-    """A design without response, of deviations from a person's means; its intercept counts the rows in use.
+    """A design without response, of deviations from a person's means; its intercept counts the rows
+    in use.
 
     InvalidQuery where there are no persons, or a term reads as an earlier value of another."""
     if not schema.unit.several_rows:
@@ -122,7 +124,8 @@ def _refuse_constant(design: Design) -> None:
 
 
 def _refuse_lagged(design: Design, response: Term) -> None:
-    """A term whose column has the name of a column of the response and a word for an earlier value."""
+    """A term whose column has the name of a column of the response and a word for an earlier
+    value."""
     for name in map(re.escape, _columns_of(response)):
         lagged = re.compile(
             rf"{_LAG_WORDS}[_.]{name}|{name}[_.]{_LAG_WORDS}(?:[_.]?[0-9]+)?", re.IGNORECASE

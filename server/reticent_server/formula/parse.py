@@ -43,10 +43,11 @@ def parse_formula(
     """The design of `text`, such as "log(y) ~ x1 + C(g) + x1:x2", on the records with `where`.
 
     Term bounds are in the units of the data, by interval arithmetic on the declared bounds.
-    person_means: whether a kind can have means of a person as terms (formula.panel), where there are persons.
-    levels: whether the response is a column of levels, of which the design has the codes.
-    profile: the released one, of which lump(…, n=) takes levels and center() and scale() their numbers.
-    Raises InvalidFormula, whose text holds constant words, declared names and positions only.
+    person_means: whether a kind can have means of a person as terms (formula.panel), where there
+    are persons. levels: whether the response is a column of levels, of which the design has the
+    codes. profile: the released one, of which lump(…, n=) takes levels and center() and scale()
+    their numbers. Raises InvalidFormula, whose text holds constant words, declared names and
+    positions only.
     """
     cursor = Cursor(text, schema, "formula", limits, profile)
     means = person_means and schema.unit.several_rows
@@ -78,9 +79,9 @@ def parse_variables(
     person_means: bool = False,
     profile: Profile | None = None,
 ) -> tuple[Design, dict[str, tuple[str, ...]]]:
-    """The design of texts such as "log(y)", "C(g)", "x1:x2", with an intercept and no response; and the names of the
-    columns of each text. Raises InvalidFormula as parse_formula; a term that two texts share counts once. person_means: as
-    of parse_formula.
+    """The design of texts such as "log(y)", "C(g)", "x1:x2", with an intercept and no response; and
+    the names of the columns of each text. Raises InvalidFormula as parse_formula; a term that two
+    texts share counts once. person_means: as of parse_formula.
     """
     means = person_means and schema.unit.several_rows
     named = {text: _terms_of(text, schema, limits, profile, person_means=means) for text in texts}

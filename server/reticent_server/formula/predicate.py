@@ -16,7 +16,7 @@ from reticent_server.domain.design import (
     Not,
     Predicate,
 )
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.formula.labels import quote
 from reticent_server.formula.tokens import Cursor
 
@@ -96,8 +96,8 @@ class PredicateParser:
         self._operator_text()
         column = self._column()
         op = _FLIPPED.get(op_token.text, _OPERATORS[op_token.text])
-        if column.kind is ColumnKind.CATEGORICAL:
-            if op not in {"==", "!="}:
+        if column.kind.has_levels:
+            if not (column.kind.has_order or op in {"==", "!="}):
                 cursor.fail(_equality_only(column), op_token)
             if start.kind != "string":
                 cursor.fail(_use_levels(column), start)
@@ -145,7 +145,7 @@ class PredicateParser:
     def _operator(self, column: Column) -> ComparisonName:
         start = self._cursor.token
         op = self._operator_text()
-        if column.kind is ColumnKind.CATEGORICAL and op not in {"==", "!="}:
+        if not (column.kind.has_order or op in {"==", "!="}):
             self._cursor.fail(_equality_only(column), start)
         return op
 
@@ -160,7 +160,7 @@ class PredicateParser:
         cursor, token = self._cursor, self._cursor.token
         if column.is_date and token.kind == "string":
             return cursor.date()
-        if column.kind is not ColumnKind.CATEGORICAL:
+        if not column.kind.has_levels:
             return cursor.number(
                 f"compare {quote(column.name)}, which is not categorical, with a number"
             )

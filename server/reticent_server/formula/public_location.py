@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public centre and spread of a value, for center(x) and scale(x).
 
-From the released profile: the median, and the distance of the quartiles relative to a normal law's (fitting.standardise).
-Without one: the middle of the value's interval on the declared bounds, and its width/√12. Both are rounded, because the
-term's name says them. They are functions of released and declared numbers: post-processing.
+From the released profile: the median, and the distance of the quartiles relative to a normal law's
+(fitting.public.standardise). Without one: the middle of the value's interval on the declared bounds, and
+its width/√12. Both are rounded, because the term's name says them. They are functions of released
+and declared numbers: post-processing.
 """
 
 from collections.abc import Mapping
@@ -12,16 +13,19 @@ from math import floor, log10
 from reticent_server.domain.design import Expression, Term
 from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.standardise import term_location, usable_scale
+from reticent_server.fitting.public.standardise import term_location, usable_scale
 from reticent_server.formula.intervals import interval
 
-_DIGITS = 2  # of the spread, and so of the centre in units of it: rounding moves a centre by at most 5 % of a spread
+# of the spread, and so of the centre in units of it: rounding moves a centre by at most 5 % of a
+# spread
+_DIGITS = 2
 
 
 def public_location(
     value: Expression, columns: Mapping[str, Column], profile: Profile | None
 ) -> tuple[float, float]:
-    """(centre, spread > 0) of a value. Raises InvalidFormula where it is undefined on the declared bounds."""
+    """(centre, spread > 0) of a value. Raises InvalidFormula where it is undefined on the declared
+    bounds."""
     lower, upper = interval(value, columns)
     known = term_location(Term("", (value,), lower, upper), profile) if profile else None
     if known is None:

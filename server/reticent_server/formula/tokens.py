@@ -85,7 +85,8 @@ def _bad_character(place: Place, position: int) -> InvalidFormula:
 
 
 class Cursor:
-    """A place in a list of tokens, with the schema to look names up in, and the released profile where there is one."""
+    """A place in a list of tokens, with the schema to look names up in, and the released profile
+    where there is one."""
 
     def __init__(
         self,

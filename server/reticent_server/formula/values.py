@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import get_args
 
 from reticent_server.domain.design import Apply, ColumnValue, Expression, FunctionName
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.formula.labels import quote
 from reticent_server.formula.public_location import public_location
 from reticent_server.formula.tokens import Cursor
@@ -38,8 +38,8 @@ def _atom(cursor: Cursor) -> Expression:
         return parse_call(cursor)
     token = cursor.token
     column = cursor.column()
-    if column.kind is ColumnKind.CATEGORICAL:
-        cursor.fail(f"{quote(column.name)} is categorical; use a numeric column", token)
+    if not column.kind.has_mean:
+        cursor.fail(f"{quote(column.name)} is {column.kind}; use a numeric column", token)
     return ColumnValue(column.name)
 
 
@@ -86,7 +86,8 @@ def _center(cursor: Cursor) -> Expression:
 
 
 def _scale(cursor: Cursor) -> Expression:
-    """value ["," "at" "=" number] ["," "by" "=" number]: centred, and in units of a public spread."""
+    """value ["," "at" "=" number] ["," "by" "=" number]: centred, and in units of a public
+    spread."""
     value = parse_value(cursor)
     centre, spread = _public_location(cursor, value)
     shifted = Apply("shift", value, _option(cursor, "at", centre))
@@ -109,9 +110,11 @@ def _option(cursor: Cursor, word: str, otherwise: float) -> float:
 
 
 def _public_location(cursor: Cursor, value: Expression) -> tuple[float, float]:
-    """(centre, spread) of a value, short to write, from the released profile or else from the declared bounds.
+    """(centre, spread) of a value, short to write, from the released profile or else from the
+    declared bounds.
 
-    Nothing is read from the data: the term's name says the numbers, so that anybody can compute the column.
+    Nothing is read from the data: the term's name says the numbers, so that anybody can compute the
+    column.
     """
     return public_location(value, cursor.columns, cursor.profile)
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of its own for what reads a curator's file, so that no file takes the server's memory or time.
+"""A process of its own for what reads a curator's file, so that no file takes the server's memory
+or time.
 
-The server sends an order (what to do) and gets bytes back, at most so many; a process that needs more memory or time
-than its limits is ended, and whoever waits for it is told so in one sentence. The order is ours and is pickled; the
-reply may be the work of a file, and is read as JSON by whoever gave the order. What the process writes elsewhere
-(tracebacks, words of libraries) may quote cells, and goes nowhere.
+The server sends an order (what to do) and gets bytes back, at most so many; a process that needs
+more memory or time than its limits is ended, and whoever waits for it is told so in one sentence.
+The order is ours and is pickled; the reply may be the work of a file, and is read as JSON by
+whoever gave the order. What the process writes elsewhere (tracebacks, words of libraries) may quote
+cells, and goes nowhere.
 """
 
 import fcntl
@@ -46,7 +48,8 @@ _ONE_THREAD = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",
 }
-"""Libraries reserve address space for each thread, and for pools of their own: it would count as memory."""
+"""Libraries reserve address space for each thread, and for pools of their own: it would count as
+memory."""
 
 _POLL_SECONDS = 0.05
 _BUSY = "Another file is being read at the moment; try again in a minute."
@@ -60,8 +63,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CellLimits:
-    """Of one process. memory: bytes beyond what its libraries take. seconds: of processor time; waits: of any time.
-    reply: bytes. writes: whether it may write files, and has the server's environment."""
+    """Of one process. memory: bytes beyond what its libraries take. seconds: of processor time;
+    waits: of any time. reply: bytes. writes: whether it may write files, and has the server's
+    environment."""
 
     memory: int
     seconds: int
@@ -71,12 +75,13 @@ class CellLimits:
 
 
 Order = Callable[[], bytes]
-"""What is done there: a value that pickles, and gives the reply's bytes or raises a ReticentError."""
+"""What is done there: a value that pickles, and gives the reply's bytes or raises a
+ReticentError."""
 
 
 def in_cell(order: Order, limits: CellLimits, file: str) -> bytes:
-    """What the order gives, from a process of its own. file: its name, for messages. Raises what the order raises, and
-    CuratorError where the process was ended."""
+    """What the order gives, from a process of its own. file: its name, for messages. Raises what
+    the order raises, and CuratorError where the process was ended."""
     process = subprocess.Popen(  # noqa: S603 - this interpreter
         [sys.executable, "-P", "-m", _MODULE],
         stdin=subprocess.PIPE,
@@ -147,8 +152,9 @@ def refused(error: ReticentError) -> bytes:
 
 @contextmanager
 def turn(folder: Path, kind: str, patience: float) -> Iterator[None]:
-    """One process of a kind at a time, of all servers on this machine with that folder; it ends with whoever holds it.
-    patience: seconds until it is said that another has it. Raises Unavailable."""
+    """One process of a kind at a time, of all servers on this machine with that folder; it ends
+    with whoever holds it. patience: seconds until it is said that another has it. Raises
+    Unavailable."""
     place = folder / f".turn-{kind}"
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a cell (intake.cell): takes its limits, carries out one order, says its reply, and ends.
+"""The process of a cell (intake.cell): takes its limits, carries out one order, says its reply, and
+ends.
 
-It says nothing of an error that is none of ours: the text may quote cells. Memory is limited as address space, which
-Linux holds to; macOS does not, and has the limits of time, of the reply and of what the file's header and footer say.
+It says nothing of an error that is none of ours: the text may quote cells. Memory is limited as
+address space, which Linux holds to; macOS does not, and has the limits of time, of the reply and of
+what the file's header and footer say.
 """
 
 import os
@@ -17,7 +19,8 @@ from reticent_server.intake.cell import DONE, CellLimits, Order, refused
 from reticent_server.process import keep_to_itself
 
 _NICENESS = 5
-"""A third of the weight of those who answer analysts (sched(7)), so that these go first and a curator still gets an answer."""
+"""A third of the weight of those who answer analysts (sched(7)), so that these go first and a
+curator still gets an answer."""
 
 _FAILED = 1
 
@@ -53,7 +56,8 @@ def _limit(limits: CellLimits) -> None:
 
 
 def _address_space() -> int:
-    """Bytes that this process has reserved by now, its libraries among them; 0 where the system does not say."""
+    """Bytes that this process has reserved by now, its libraries among them; 0 where the system
+    does not say."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[0])
     except OSError:

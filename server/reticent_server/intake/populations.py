@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every way to a new version asks of its population: its unit, its places, and whose persons they are elsewhere."""
+"""What every way to a new version asks of its population: its unit, its places, and whose persons
+they are elsewhere."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +45,8 @@ def check_reason(reason: str | None) -> None:
 def placed(
     settings: Settings, catalog: Catalog, named: Named, schema: Schema, key: bytes
 ) -> tuple[Schema, Placing | None]:
-    """The schema as the population's places make it, and these; None where the table has an order of its own.
+    """The schema as the population's places make it, and these; None where the table has an order
+    of its own.
 
     Raises CuratorError for another unit than the population's, or places that cannot be read.
     """
@@ -67,8 +69,9 @@ def placed(
 
 
 def agreed(population: Population, named: Named, schema: Schema, n: int, what: str) -> None:
-    """Passes where `n` is declared, or is the first number that is published of the population's persons, or the curator has
-    agreed to publish it. Raises CuratorError, which says what would be published."""
+    """Passes where `n` is declared, or is the first number that is published of the population's
+    persons, or the curator has agreed to publish it. Raises CuratorError, which says what would be
+    published."""
     if schema.unit.column is None or population.spine is not None or named.publishes:
         return
     if not population.datasets:
@@ -84,8 +87,8 @@ def agreed(population: Population, named: Named, schema: Schema, n: int, what: s
 def check_apart(
     settings: Settings, catalog: Catalog, own: Population, reason: str | None, source: Source
 ) -> None:
-    """Raises CuratorError, for the curator alone, where persons or the file are in another population and there is no reason
-    why `own` is kept apart."""
+    """Raises CuratorError, for the curator alone, where persons or the file are in another
+    population and there is no reason why `own` is kept apart."""
     if reason or own.separate:
         return
     for other, sources in catalog.sources_by_population().items():
@@ -100,7 +103,8 @@ def check_apart(
 
 
 def _shared(vault: VaultUrl, source: Source, others: Iterable[Source]) -> str:
-    """What a source shares with those of another population, in words; empty: nothing that can be found."""
+    """What a source shares with those of another population, in words; empty: nothing that can be
+    found."""
     if not isinstance(source, VaultTable):
         return "The rows are" if any(_same_place(source, other) for other in others) else ""
     tables = list({t.table: t for t in others if isinstance(t, VaultTable)}.values())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes rows that stay where they are a new version of a data set: the steps behind `dataset register` and the console."""
+"""Makes rows that stay where they are a new version of a data set: the steps behind `dataset
+register` and the console."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,8 +33,8 @@ def add_registered(
     *,
     by: str,
 ) -> LoadedVersion:
-    """Adds what `scan` has found good in every cell, or changes nothing. Raises CuratorError, SecondPerson,
-    PolicyRefused, Conflict."""
+    """Adds what `scan` has found good in every cell, or changes nothing. Raises CuratorError,
+    SecondPerson, PolicyRefused, Conflict."""
     if schema.unit.many_rows:
         raise CuratorError(_PERSONS)
     population = own_population(catalog, named)
@@ -66,7 +67,8 @@ def register_folder(
 
 
 def folders(root: Path | None) -> list[Path]:
-    """The folders of Parquet files in `root`, the only ones that a curator may name in a browser; None: none."""
+    """The folders of Parquet files in `root`, the only ones that a curator may name in a browser;
+    None: none."""
     if root is None or not root.is_dir():
         return []
     inside = (each for each in sorted(root.iterdir()) if each.is_dir() and not each.is_symlink())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A population's places, declared before its tables are: a register of identifiers, a capacity, or a table loaded earlier."""
+"""A population's places, declared before its tables are: a register of identifiers, a capacity, or
+a table loaded earlier."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,9 +30,9 @@ _NO_PLACES = "The population declares no places yet; declare them with `reticent
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A population to be made. column: of the unit; None: rows. At most one of: register, a file with the persons'
-    identifiers; capacity, a number of places; table, a data set of the population that earlier versions have loaded.
-    separate: as Named's."""
+    """A population to be made. column: of the unit; None: rows. At most one of: register, a file
+    with the persons' identifiers; capacity, a number of places; table, a data set of the population
+    that earlier versions have loaded. separate: as Named's."""
 
     name: str
     column: str | None = None
@@ -49,8 +50,8 @@ class Asked:
 def add_population(
     settings: Settings, catalog: Catalog, approvals: Approvals, asked: Asked, *, by: str
 ) -> Population:
-    """Makes the population, or declares the places of one that earlier versions have loaded. Raises CuratorError,
-    Conflict, NotFound, SecondPerson, PolicyRefused."""
+    """Makes the population, or declares the places of one that earlier versions have loaded. Raises
+    CuratorError, Conflict, NotFound, SecondPerson, PolicyRefused."""
     check_reason(asked.separate)
     known = catalog.population(asked.name)
     if known.is_declared and (known.spine is not None or asked.places_are_left_out):
@@ -96,14 +97,16 @@ def _declared(catalog: Catalog, made: Population, asked: Asked) -> Spine | None:
 
 
 def _registered(settings: Settings, load: Load, made: Population, file: Path) -> VaultTable:
-    """The identifiers of a file, stored as names. Raises CuratorError naming a row that repeats one."""
+    """The identifiers of a file, stored as names. Raises CuratorError naming a row that repeats
+    one."""
     (column,) = made.units
     schema = Schema((), Unit(column, 1))
     return ingest(load, file, schema, key=persons_key(place_of(settings))).source
 
 
 def _made(catalog: Catalog, approvals: Approvals, made: Population, *, by: str) -> Population:
-    """Records it, where no second person is asked for or one has approved. Raises SecondPerson, PolicyRefused, Conflict."""
+    """Records it, where no second person is asked for or one has approved. Raises SecondPerson,
+    PolicyRefused, Conflict."""
     spine, (unit,) = made.spine, made.units
     places = None if spine is None else {"n": spine.n, "grows": spine.grows, "of": spine.dataset}
     wish = {"name": made.name, "unit": unit, "places": places, "separate": made.separate}
@@ -118,7 +121,8 @@ def _made(catalog: Catalog, approvals: Approvals, made: Population, *, by: str) 
 def widen(
     catalog: Catalog, approvals: Approvals, name: str, capacity: int, *, by: str
 ) -> Population:
-    """Declares more places: whoever has one keeps it, and who comes later takes a free one. Raises as add_population."""
+    """Declares more places: whoever has one keeps it, and who comes later takes a free one. Raises
+    as add_population."""
     known = catalog.population(name)
     if not known.is_made:
         raise NotFound("There is no such population.")

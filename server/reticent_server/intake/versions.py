@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every way to a new version shares: its schema, a second person's approval, the naming of persons."""
+"""What every way to a new version shares: its schema, a second person's approval, the naming of
+persons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from reticent_server.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class LoadedVersion:
-    """For the curator's eyes only: clipped, by column, how many values were outside the bounds; left_out, how many
-    rows beyond `max_rows` of a person; outside, how many persons have no place in the population."""
+    """For the curator's eyes only: clipped, by column, how many values were outside the bounds;
+    left_out, how many rows beyond `max_rows` of a person; outside, how many persons have no place
+    in the population."""
 
     facts: DatasetFacts
     clipped: Mapping[str, int]
@@ -32,8 +34,9 @@ class LoadedVersion:
 class Named:
     """Which data set, and whose budget; population None: the one that the name has, else the name.
 
-    separate: a reason why the population is kept apart from others about some of the same persons; None: it has none.
-    publishes: whether the curator has agreed that a number of persons is published which is not declared.
+    separate: a reason why the population is kept apart from others about some of the same persons;
+    None: it has none. publishes: whether the curator has agreed that a number of persons is
+    published which is not declared.
     """
 
     name: str
@@ -43,7 +46,8 @@ class Named:
 
 
 def checked(schema: Schema) -> Schema:
-    """The schema with its derived columns, if these and its features of a person can be read. Raises CuratorError."""
+    """The schema with its derived columns, if these and its features of a person can be read.
+    Raises CuratorError."""
     try:
         schema = with_derived(schema)
     except InvalidRequest as error:
@@ -57,7 +61,8 @@ def checked(schema: Schema) -> Schema:
 
 
 def naming_key(settings: Settings, schema: Schema) -> bytes:
-    """The key under which the vault names persons and files; empty where rows are nobody's and secrets cannot be written."""
+    """The key under which the vault names persons and files; empty where rows are nobody's and
+    secrets cannot be written."""
     try:
         return persons_key(place_of(settings))
     except CuratorError:
@@ -69,8 +74,8 @@ def naming_key(settings: Settings, schema: Schema) -> bytes:
 def approve_version(
     catalog: Catalog, approvals: Approvals, named: Named, schema: Schema, n: int, *, by: str
 ) -> None:
-    """Before a version is made: passes where no second person is asked for, or one has approved this
-    schema and number of records. Raises SecondPerson, PolicyRefused."""
+    """Before a version is made: passes where no second person is asked for, or one has approved
+    this schema and number of records. Raises SecondPerson, PolicyRefused."""
     population = catalog.population_for(named.name, named.population)
     wish = {"name": named.name, "n": n, "schema": schema_to_json(schema)}
     wish |= {"separate": named.separate} if named.separate else {}

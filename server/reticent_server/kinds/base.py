@@ -50,11 +50,13 @@ def _none(schema: Schema) -> tuple[()]:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[QueryT]):
-    """A kind of question. result: a dataclass, or a union of them. page: the file's name below docs/kinds/, without ending.
+    """A kind of question. result: a dataclass, or a union of them. page: the file's name below
+    docs/kinds/, without ending.
 
-    group, asks: where pages offer it, and its question as a sentence. title: how pages call it; empty: by its name.
-    typical: questions that many would ask about a table of a schema, of kinds by which a cap is judged
-    (kinds.shared.typical). for_analysts: whether analysts may ask it; the profile is the curator's.
+    group, asks: where pages offer it, and its question as a sentence. title: how pages call it;
+    empty: by its name. typical: questions that many would ask about a table of a schema, of kinds
+    by which a cap is judged (kinds.shared.typical). for_analysts: whether analysts may ask it; the
+    profile is the curator's.
     """
 
     query: type[QueryT]

@@ -7,11 +7,13 @@ The suite of tests loads one like it; a server that starts measures its pace on 
 import numpy as np
 from scipy.special import ndtri
 
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.column_kind import ColumnKind
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.domain.steps import FloatArray
 
 _STEPS = (5**0.5 - 1) / 2, 2**0.5 - 1
-"""Irrational, so that multiples are spread evenly over (0, 1) beyond whole numbers, and independently."""
+"""Irrational, so that multiples are spread evenly over (0, 1) beyond whole numbers, and
+independently."""
 
 SCHEMA = Schema(
     (

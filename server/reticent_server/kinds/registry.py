@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds by name, and by question. The list is kinds.KINDS; nothing else knows which kinds there are."""
+"""The kinds by name, and by question. The list is kinds.KINDS; nothing else knows which kinds there
+are."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +44,8 @@ def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
 
 
 def stored_query(fields: Mapping[str, Any]) -> Query:
-    """A question as it was stored (domain.query.query_json). It was held to its limits when it was asked."""
+    """A question as it was stored (domain.query.query_json). It was held to its limits when it was
+    asked."""
     values = {name: _stored(value) for name, value in fields.items() if name != "kind"}
     query: Query = by_name()[fields["kind"]].query(**values)
     return query

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verification: from the entries alone, what every account, release and row must be. Pure functions."""
+"""Verification: from the entries alone, what every account, release and row must be. Pure
+functions."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,9 @@ from reticent_server.ledger.rules import charge
 
 @dataclass(slots=True)
 class _Paid:
-    """What the entries say of one release: debits by account, digests, and how it was settled. begins, ends: its turn
-    as it was charged and as it was settled; None: of an earlier version of this software."""
+    """What the entries say of one release: debits by account, digests, and how it was settled.
+    begins, ends: its turn as it was charged and as it was settled; None: of an earlier version of
+    this software."""
 
     debits: dict[str, Amounts] = field(default_factory=dict)
     digests: set[str] = field(default_factory=set)
@@ -209,8 +211,8 @@ def _release(books: _Books, record: ReleaseRecord) -> str | None:
 
 
 def _pending_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
-    """Of one that waits for its turn, or was never to wait, all is as it was charged; one that was to wait and does not
-    any more has begun at a time that its settlement will say."""
+    """Of one that waits for its turn, or was never to wait, all is as it was charged; one that was
+    to wait and does not any more has begun at a time that its settlement will say."""
     if paid.begins is None:
         return True
     start, duration, waited = paid.begins
@@ -220,7 +222,8 @@ def _pending_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
 
 
 def _settled_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
-    """Times are as they were when it was settled, there is no lease, and a cancelled one had never begun."""
+    """Times are as they were when it was settled, there is no lease, and a cancelled one had never
+    begun."""
     if paid.ends is None:
         return True
     start, duration, _ = paid.ends
@@ -231,7 +234,8 @@ def _settled_on_time(paid: _Paid, record: ReleaseRecord) -> bool:
 
 
 def _due(books: _Books, record: ReleaseRecord) -> dict[str, Amounts]:
-    """Debits by account, less reversals, as the rules want them: nothing for a cancelled release."""
+    """Debits by account, less reversals, as the rules want them: nothing for a cancelled
+    release."""
     present = [books.accounts[a] for a in record.accounts if a in books.accounts]
     cancelled = record.status == CANCELLED
     return {a.account: ZERO if cancelled else charge(record.cost, a.rule) for a in present}

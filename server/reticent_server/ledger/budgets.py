@@ -32,7 +32,7 @@ class Holder:
 class BudgetTerms:
     """What a curator sets. rule None: the account's own, zcdp for a new one.
 
-    query_delta: δ″, of δ what queries may be charged under zcdp. None: the same share of δ as it was, and for a
+    query_delta: δ″, of δ what queries may be charged under zcdp and gdp. None: the same share of δ as it was, and for a
     new account the usual one.
     """
 
@@ -91,7 +91,9 @@ def _second(offer: BudgetTerms, rule: Rule, present: Balance | None) -> int | No
     """δ″ in units; None: the usual part of δ. Raises InvalidPrivacy."""
     if offer.query_delta is not None:
         if rule == "basic":
-            raise InvalidPrivacy("Only an account under the rule zcdp has a delta for queries.")
+            raise InvalidPrivacy(
+                "Only an account under the rule zcdp or gdp has a delta for queries."
+            )
         return decimal_floor(offer.query_delta, DELTA_UNITS)
     if rule == "basic" or present is None or present.rule != rule:
         return None

@@ -3,12 +3,17 @@
 
 from functools import lru_cache
 
-from reticent_server.accounting.conversions import epsilon_of
-from reticent_server.domain.amounts import Amounts
+from reticent_server.accounting import conversions, gaussian
+from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, from_units
 from reticent_server.ledger.model import Balance
 
-_epsilon_of = lru_cache(maxsize=4096)(epsilon_of)  # a bisection of 1 ms
+_BY_RULE = {"zcdp": conversions.epsilon_of, "gdp": gaussian.epsilon_of}
+
+
+@lru_cache(maxsize=4096)  # a bisection of 1 ms
+def _epsilon_of(rule: Rule, rho: int, delta: float) -> float:
+    return _BY_RULE[rule](rho, delta)
 
 
 def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
@@ -16,4 +21,5 @@ def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
     conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″
     if balance.rule == "basic" or conversion <= 0:
         return amount.floats(balance.rule)
-    return {"epsilon": _epsilon_of(amount.primary, conversion)} | amount.floats("zcdp")
+    epsilon = _epsilon_of(balance.rule, amount.primary, conversion)
+    return {"epsilon": epsilon} | amount.floats(balance.rule)

@@ -63,9 +63,9 @@ class Standing:
         return tuple(b for b in (self.population, self.analyst) if b is not None)
 
     @property
-    def adds_epsilon(self) -> bool:
-        """Whether accounts are set, and all of them add up (ε, δ)."""
-        return bool(self.accounts) and all(b.rule == "basic" for b in self.accounts)
+    def has_gaussian(self) -> bool:
+        """Whether accounts are set, and none of them adds up zCDP's ρ: a plan then has what Gaussian noise has for (ε, δ)."""
+        return bool(self.accounts) and all(b.rule != "zcdp" for b in self.accounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,7 @@ class ReleaseRecord:
     duration_ms: int | None
     project_id: str | None = None
     promise: str | None = None
+    gaussian: int | None = None
 
     @property
     def promised(self) -> dict[str, Any] | None:
@@ -145,7 +146,7 @@ class ReleaseRecord:
 
     @property
     def cost(self) -> PrivacyCost:
-        return PrivacyCost(self.epsilon, self.delta, self.rho, self.rho_delta)
+        return PrivacyCost(self.epsilon, self.delta, self.rho, self.rho_delta, self.gaussian or 0)
 
     @property
     def accounts(self) -> tuple[str, ...]:

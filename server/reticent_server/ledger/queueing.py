@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases that wait for their turn: begun or cancelled, whichever is committed first.
 
-A queued release has a lease of its own kind. Beginning replaces it and cancelling settles the release,
-each by one update that is conditional on that lease: so one of them wins, and a computation that has
-begun is never refunded.
+A queued release has a lease of its own kind. Beginning replaces it and cancelling settles the
+release, each by one update that is conditional on that lease: so one of them wins, and a
+computation that has begun is never refunded.
 """
 
 from collections.abc import Callable

@@ -251,7 +251,8 @@ def end_leases(connection: Connection, leases: Sequence[str]) -> None:
 def settle(
     connection: Connection, release_id: str, status: str, body: bytes
 ) -> ReleaseRecord | None:
-    """Stores the body, and gives the release with it; None where one is stored, or no release is."""
+    """Stores the body, and gives the release with it; None where one is stored, or no release
+    is."""
     given = {"wanted": release_id, "outcome": status, "stored": body}
     return _one_release(connection, _SETTLE, given)
 

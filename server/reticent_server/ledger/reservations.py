@@ -86,6 +86,7 @@ def _record(asked: Charge, lease: str, moment: Moment) -> ReleaseRecord:
         duration_ms=asked.duration_ms,
         project_id=asked.project_id,
         promise=None if asked.promise is None else canonical_json(asked.promise),
+        gaussian=_storable(asked.cost.gaussian) or None,
     )
 
 
@@ -149,6 +150,8 @@ def release_digest(record: ReleaseRecord) -> str:
         fixed.append(record.project_id)
     if record.promise is not None:  # of an earlier version of this software
         fixed.append(digest(record.promise))
+    if record.gaussian is not None:
+        fixed.append([record.gaussian])
     return digest(canonical_json(fixed))
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two rules of an account, in exact integers.
+"""The three rules of an account, in exact integers.
 
     basic   Σ ε_i ≤ ε   and  Σ δ_i ≤ δ
     zcdp    Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate ρ_i-zCDP
+    gdp     Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate √(2ρ_i)-GDP (accounting.gaussian_account)
 
-Under either, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
+Under each, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
 because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″ that
 the curator chose (accounting.conversions.zcdp_caps; Bun &
 Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
@@ -29,6 +30,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, isfinite
 
+from reticent_server.accounting import gaussian_account
 from reticent_server.domain.amounts import ZERO, Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.errors import InvalidPrivacy
@@ -43,7 +45,9 @@ def charge(cost: PrivacyCost, rule: Rule) -> Amounts:
     """What a cost is under a rule."""
     if rule == "basic":
         return Amounts(cost.epsilon, cost.delta)
-    return Amounts(cost.rho, cost.rho_delta)
+    if rule == "zcdp":
+        return Amounts(cost.rho, cost.rho_delta)
+    return Amounts(gaussian_account.price(cost), cost.rho_delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,8 @@ def budget(
 ) -> BudgetLimits:
     """The budget for (ε, δ), rounded down; the decimal that prints is meant (0.1 is one tenth).
 
-    second: δ″ of a zcdp account in DELTA_UNITS; None: the usual part of δ.
-    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp) and the caps can be stored.
+    second: δ″ of a zcdp or gdp account in DELTA_UNITS; None: the usual part of δ.
+    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp and gdp) and the caps can be stored.
     """
     epsilon_units = decimal_floor(epsilon, EPSILON_UNITS)
     delta_units = decimal_floor(delta, DELTA_UNITS)
@@ -70,24 +74,25 @@ def budget(
     if rule == "basic":
         cap = Amounts(epsilon_units, delta_units)
     else:
-        cap = _zcdp_cap(epsilon_units, delta_units, second, zcdp_caps)
+        converted = zcdp_caps if rule == "zcdp" else gaussian_account.caps
+        cap = _converted_cap(epsilon_units, delta_units, second, converted)
     if cap.primary <= 0:
         raise InvalidPrivacy(
-            "A budget under the rule zcdp has delta > 0, and of it, beside what is for queries, enough to answer."
+            f"A budget under the rule {rule} has delta > 0, and of it, beside what is for queries, enough to answer."
         )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:
         raise InvalidPrivacy("That epsilon is too large to protect anything; give a smaller one.")
     return BudgetLimits(epsilon_units, delta_units, cap)
 
 
-def _zcdp_cap(epsilon: int, delta: int, second: int | None, zcdp_caps: ZcdpCaps) -> Amounts:
+def _converted_cap(epsilon: int, delta: int, second: int | None, caps: ZcdpCaps) -> Amounts:
     if delta == 0:
         return ZERO
     if second is not None and not 0 <= second <= delta:
         raise InvalidPrivacy(
             "The delta for queries is a part of delta: at least 0, and not all of it."
         )
-    return Amounts(*zcdp_caps(epsilon, delta, second))
+    return Amounts(*caps(epsilon, delta, second))
 
 
 def decimal_floor(value: float, units: int) -> int:

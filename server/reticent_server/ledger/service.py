@@ -133,8 +133,8 @@ class Ledger:
         offers: Sequence[tuple[str, str, budgets.BudgetTerms]],
         by: str,
     ) -> None:
-        """Opens a new project's accounts in the caller's transaction. offers: (data set, population,
-        budget). Raises InvalidPrivacy."""
+        """Opens a new project's accounts in the caller's transaction. offers: (data set,
+        population, budget). Raises InvalidPrivacy."""
         at = self._moment().at
         for dataset, population, offer in offers:
             account = analyst_account(project_id, dataset)
@@ -153,10 +153,10 @@ class Ledger:
     def reserve(self, asked: Charge) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.
 
-        The curator's own is charged to the population only. With an idempotency key that was used before for the
-        same request, nothing is charged: Replay, InFlight or Stale. With a start the computation waits, until about
-        then, for `begin`, and can be cancelled.
-        Raises BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
+        The curator's own is charged to the population only. With an idempotency key that was used
+        before for the same request, nothing is charged: Replay, InFlight or Stale. With a start the
+        computation waits, until about then, for `begin`, and can be cancelled. Raises
+        BudgetExhausted (nothing is stored), IdempotencyConflict, InvalidRequest, Undecided.
         """
         lease = reservations.new_lease()
         with _undecided(lease):
@@ -192,8 +192,8 @@ class Ledger:
     ) -> bytes:
         """Gives back what a queued release has cost, and stores the body of a cancelled one.
 
-        A cancelled release again: its stored body. Raises NotFound (also for another's), and Conflict
-        where the computation has begun.
+        A cancelled release again: its stored body. Raises NotFound (also for another's), and
+        Conflict where the computation has begun.
         """
         with writing(self._engine) as connection:
             moment = self._moment()
@@ -225,7 +225,8 @@ class Ledger:
     def stored(
         self, analyst_id: str, dataset: str, request: dict[str, Any], idempotency_key: str | None
     ) -> bytes | Pending | None:
-        """The release that the analyst's key has made; None where it has made none for this request."""
+        """The release that the analyst's key has made; None where it has made none for this
+        request."""
         if idempotency_key is None:
             return None
         with reading(self._engine) as connection:
@@ -252,8 +253,8 @@ class Ledger:
     def settle(self, reservation: Reservation, status: str, body: bytes) -> bytes:
         """Stores the answer for ever, or returns the one that was stored first.
 
-        status: reply, no_reply or failed. No time is stored; but the order of the chain tells between
-        which charges the answer was stored, so settle when the answer becomes visible.
+        status: reply, no_reply or failed. No time is stored; but the order of the chain tells
+        between which charges the answer was stored, so settle when the answer becomes visible.
         """
         with writing(self._engine) as connection:
             return reservations.settle(connection, reservation.id, status, body)
@@ -273,9 +274,11 @@ class Ledger:
             repository.end_leases(connection, leases)
 
     def give_up_of_the_dead(self) -> int:
-        """Ends the leases of processes of this machine that are gone, which nobody would wait for; how many.
+        """Ends the leases of processes of this machine that are gone, which nobody would wait for;
+        how many.
 
-        (A process that has a lease began before it was read here, so that it is seen if it is alive.)
+        (A process that has a lease began before it was read here, so that it is seen if it is
+        alive.)
         """
         with reading(self._engine) as connection:
             leases = repository.held_leases(connection, self._moment().now_ms)
@@ -326,7 +329,8 @@ class Ledger:
     def entries(
         self, account: str | None = None, limit: int = 50, actions: Sequence[str] = ()
     ) -> tuple[Entry, ...]:
-        """The last entries, newest first, of one account or of all. actions: of these alone; none: of any."""
+        """The last entries, newest first, of one account or of all. actions: of these alone; none:
+        of any."""
         with reading(self._engine) as connection:
             return tuple(chain.last_entries(connection, account, limit, actions))
 
@@ -338,13 +342,15 @@ class Ledger:
         limit: int = 50,
         part: TrailPart = TrailPart.ALL,
     ) -> tuple[Entry, ...]:
-        """The last entries of a part before number `before` that name one of `words`, newest first."""
+        """The last entries of a part before number `before` that name one of `words`, newest
+        first."""
         with reading(self._engine) as connection:
             entries = chain.entries_about(connection, words, before=before, limit=limit, part=part)
         return tuple(entries)
 
     def any_release(self, release_id: str) -> tuple[str | None, bytes | Pending] | None:
-        """(owner's id, release) of anybody's release, for the curator; owner None: the curator's own."""
+        """(owner's id, release) of anybody's release, for the curator; owner None: the curator's
+        own."""
         if not release_id.isprintable():
             return None
         with reading(self._engine) as connection:
@@ -370,9 +376,9 @@ class Ledger:
     def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Looks for the triggers that keep entries as they are. Recomputes every hash, and from the entries every
-        account, every release and every row of access and catalogue. heads: anchored ones, which must be in the chain (else an old copy
-        was restored).
+        Looks for the triggers that keep entries as they are. Recomputes every hash, and from the
+        entries every account, every release and every row of access and catalogue. heads: anchored
+        ones, which must be in the chain (else an old copy was restored).
         """
         with reading(self._engine) as connection:
             return guards.problems(connection) + problems_in(connection, heads)

@@ -2,7 +2,7 @@
 """Accounts and releases, which both follow from the entries of the chain.
 
 Amounts are integers (domain.cost): primary and secondary are (ε, δ) under the rule basic and
-(ρ, δ) under zcdp.
+(ρ, δ) under zcdp and gdp.
 """
 
 from sqlalchemy import (
@@ -34,7 +34,7 @@ accounts = Table(
     Column("secondary_cap", BigInteger, nullable=False),
     Column("primary_spent", BigInteger, nullable=False),
     Column("secondary_spent", BigInteger, nullable=False),
-    CheckConstraint("rule IN ('basic', 'zcdp')", name="rule"),
+    CheckConstraint("rule IN ('basic', 'zcdp', 'gdp')", name="rule"),
     CheckConstraint("primary_spent BETWEEN 0 AND primary_cap", name="primary_spent"),
     CheckConstraint("secondary_spent BETWEEN 0 AND secondary_cap", name="secondary_spent"),
     Index(None, "analyst_id"),
@@ -44,6 +44,7 @@ accounts = Table(
 # There is no time of completion: it could depend on private cells. start_ms: when its computation begins
 # by plan, since the epoch; duration_ms: from there to when it is shown, by plan. project_id: of the shared
 # project that is charged; null: the owner's own.
+# gaussian: what it costs under the rule gdp where all of its noise is Gaussian; null, also in releases of an earlier version: not known to be.
 # promise: the guarantee and the deadline, as JSON, as they were planned when it was charged.
 releases = Table(
     "ledger_releases",
@@ -69,6 +70,7 @@ releases = Table(
     Column("duration_ms", BigInteger),
     Column("project_id", String(32)),
     Column("promise", Text),
+    Column("gaussian", BigInteger),
     UniqueConstraint("owner", "idempotency_key"),
     CheckConstraint("(status = 'pending') = (body IS NULL)", name="settled"),
     Index(None, "owner", "created_at"),

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only source of noise: OpenDP's exact samplers, and uniform bits, on the system's CSPRNG; no seed.
+"""The only source of noise: OpenDP's exact samplers, and uniform bits, on the system's CSPRNG; no
+seed.
 
-OpenDP does not check that an argument is in its domain, accepts a scale of 0, and quotes private sums
-in its overflow errors: arguments are checked here before every call, and its errors are replaced by a
-constant one. What a draw costs is what `measurement.map` says.
+OpenDP does not check that an argument is in its domain, accepts a scale of 0, and quotes private
+sums in its overflow errors: arguments are checked here before every call, and its errors are
+replaced by a constant one. What a draw costs is what `measurement.map` says.
 
 Uniform numbers are whole numbers: what is made of them is exact, or is refined until it is decided
-(mechanisms.selection, mechanisms.depth_proposals). A uniform float has a support that depends on how it
-is scaled, and with it the support of a release depends on the data (Mironov 2012).
+(mechanisms.selection, mechanisms.depth_proposals). A uniform float has a support that depends on
+how it is scaled, and with it the support of a release depends on the data (Mironov 2012).
 """
 
 from dataclasses import dataclass
@@ -60,7 +61,8 @@ class DiscreteGaussian:
 
 @dataclass(frozen=True, slots=True)
 class Laplace:
-    """Discrete Laplace noise of a scale b > 0: P(z) = tanh(1/(2b)) exp(−|z|/b) for whole numbers z."""
+    """Discrete Laplace noise of a scale b > 0: P(z) = tanh(1/(2b)) exp(−|z|/b) for whole numbers
+    z."""
 
     scale: float
 

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The minimiser of a convex loss, and p-values, with noise by their influence: the seed mechanism.
 
-Domain: n records, unit a row. Output: coefficients ϑ̂ of numerics.convex_fit and p-values of k public contrasts.
-Always replies. Tier: conditional.
+Domain: n records, unit a row. Output: coefficients ϑ̂ of numerics.convex_fit and p-values of k
+public contrasts. Always replies. Tier: conditional.
 
     ϑ̂ + γ f(ε, δ) Z,  γ = K/λ_min(M_n),  f(ε, δ) = 5√(2 ln n ln(2/δ))/(εn),  Z ~ N(0, I)
     α_j + γ_αj f(ε_j, δ_j) Z,  α_j = 2Φ(−√n|U_j|),  U_j = (a_jᵀϑ̂ + b_j)/√V_jj,  γ_αj = 2√n φ*(√n|U_j|) γ_Uj
 
-M_n and Q_n are the means of the records' Hessians and of their squared scores at ϑ̂, V = M_n⁻¹Q_nM_n⁻¹, and γ_Uj =
-K‖M_n⁻¹a_j‖/√V_jj bounds the influence of a record on ϑ̂'s contrast. φ* (numerics.smooth_p_value) takes the place of φ, whose
-scale is not smooth. By Theorems 1 and 4 of the source the first is (ε, δ)-DP and the others (ε_j, δ_j)-DP under its
-Conditions 1–3 and for n ≥ n₀: M_n is then bounded away from 0 for the table and all tables nearby, so that γ is
-within a constant of smooth. Nothing here tests that. Composition: sums of ε and of δ; for zcdp accounts each is
-δ-approximately ½ε²-zCDP (Bun & Steinke 2016).
+M_n and Q_n are the means of the records' Hessians and of their squared scores at ϑ̂,
+V = M_n⁻¹Q_nM_n⁻¹, and γ_Uj = K‖M_n⁻¹a_j‖/√V_jj bounds the influence of a record on ϑ̂'s contrast.
+φ* (numerics.smooth_p_value) takes the place of φ, whose scale is not smooth. By Theorems 1 and 4 of
+the source the first is (ε, δ)-DP and the others (ε_j, δ_j)-DP under its Conditions 1–3 and for
+n ≥ n₀: M_n is then bounded away from 0 for the table and all tables nearby, so that γ is within a
+constant of smooth. Nothing here tests that. Composition: sums of ε and of δ; for zcdp accounts each
+is δ-approximately ½ε²-zCDP (Bun & Steinke 2016).
 
-Contrasts are brought to a largest entry of 1, with their offsets: α is a function of their ratio. One that is 0 or
-not finite (a contrast is made of what a pilot released) tests nothing: its α is 1, with the largest noise.
+Contrasts are brought to a largest entry of 1, with their offsets: α is a function of their ratio.
+One that is 0 or not finite (a contrast is made of what a pilot released) tests nothing: its α is 1,
+with the largest noise.
 
-The scales depend on the data: they leave this module only as noise. λ_min counts as `floor` at least, V_jj as a
-millionth of its bound at least. Noise is discrete, of at least 2¹⁴ steps. Errors: none that depend on the data.
-Source: Avella-Medina (2021), Theorems 1, 4.
+The scales depend on the data: they leave this module only as noise. λ_min counts as `floor` at
+least, V_jj as a millionth of its bound at least. Noise is discrete, of at least 2¹⁴ steps. Errors:
+none that depend on the data. Source: Avella-Medina (2021), Theorems 1, 4.
 """
 
 from dataclasses import dataclass
@@ -49,7 +51,8 @@ _LEAST_STEPS = 2.0**14
 _P_STEP = 2.0**-48  # granule of a p-value: below any that is told (10⁻¹²)
 # of a number in [0, 1]: such a p-value tells nothing, and more noise is no safer
 _LARGEST_P_NOISE = 8.0
-# a released p-value lies within [10⁻¹², 1 − 10⁻¹²]: post-processing that keeps normal quantiles finite
+# a released p-value lies within [10⁻¹², 1 − 10⁻¹²]: post-processing that keeps normal quantiles
+# finite
 _LEAST_P = 1e-12
 # of V_jj's bound, in standard deviations: the millionth of the docstring, which keeps t finite
 _LEAST_VARIANCE = 1e-6
@@ -125,7 +128,8 @@ def _p_values(
 
 
 def _hypotheses(part: AsymptoticFit) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """a_j (k, size) and b_j (k,) with a largest entry of a_j of 1, and whether there is such a hypothesis."""
+    """a_j (k, size) and b_j (k,) with a largest entry of a_j of 1, and whether there is such a
+    hypothesis."""
     a = np.array(part.contrasts, dtype=np.float64).reshape(-1, part.size)
     b = np.array(part.offsets, dtype=np.float64)
     with np.errstate(all="ignore"):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Huber's Proposal 2 with noise by its joint influence: location and scale of n records, asymptotic.
+"""Huber's Proposal 2 with noise by its joint influence: location and scale of n records,
+asymptotic.
 
-Domain: n records z, unit a row. Output: (m, s), the location and scale of numerics.proposal2_convex. Always replies.
-Tier: conditional.
+Domain: n records z, unit a row. Output: (m, s), the location and scale of
+numerics.proposal2_convex. Always replies. Tier: conditional.
 
     (m̂, ŝ) + γ f(ε, δ) Z,   γ = ŝ sup{‖S_n⁻¹v(t)‖: |t| ≤ c},   f(ε, δ) = 5√(2 ln n ln(2/δ))/(εn),   Z ~ N(0, I₂)
 
-γ is the gross-error sensitivity of the pair: both rows of S_n⁻¹ count, so that it holds on skewed laws too, where the
-bounds of location and scale taken one by one do not. The conditions of Theorem 1 of the source, p = 2:
+γ is the gross-error sensitivity of the pair: both rows of S_n⁻¹ count, so that it holds on skewed
+laws too, where the bounds of location and scale taken one by one do not. The conditions of Theorem
+1 of the source, p = 2:
 
 1. v is bounded by ‖v(c)‖ or κ/2, and its derivative in (m, s), 1{|u| < c}(1, u)(1, u)ᵀ/s, by (1 + c²)/s, s ≥ 1 − D;
 2. S_n is bounded away from 0 for the table and all tables nearby: an assumption. Not so where more than a part of the
@@ -15,10 +17,11 @@ bounds of location and scale taken one by one do not. The conditions of Theorem 
 3. the mean of that derivative is smooth in (m, s): an assumption, as for Huber's regression. It holds where the records have
    a bounded density around m ± cs.
 
-Under these γ is within a constant of smooth for n ≥ n₀ and the release (ε, δ)-DP. Nothing here tests them. For zcdp
-accounts it is δ-approximately ½ε²-zCDP (Bun & Steinke 2016). The scale depends on the data and leaves this module
-only as noise; eigenvalues of S_n count as `floor` at least. Noise is discrete. Errors: none that depend on the data.
-Source: Avella-Medina (2021), Theorem 1 and Example 1.
+Under these γ is within a constant of smooth for n ≥ n₀ and the release (ε, δ)-DP. Nothing here
+tests them. For zcdp accounts it is δ-approximately ½ε²-zCDP (Bun & Steinke 2016). The scale depends
+on the data and leaves this module only as noise; eigenvalues of S_n count as `floor` at least.
+Noise is discrete. Errors: none that depend on the data. Source: Avella-Medina (2021), Theorem 1 and
+Example 1.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The minimiser of a convex loss of bounded influence with Gaussian noise, after a PTR test.
 
-Domain: n records, unit a row; the loss L_D of numerics.convex_fit with its public bounds K, B, τ, D, r.
-Output: coefficients and the chosen least curvature m, or nothing. Tier: unconditional, No Reply possible.
+Domain: n records, unit a row; the loss L_D of numerics.convex_fit with its public bounds K, B, τ,
+D, r. Output: coefficients and the chosen least curvature m, or nothing. Tier: unconditional, No
+Reply possible.
 
 Let ϑ(D) be the solver's point, Δ = (2K/n + 2τ)/m, h_D the least curvature of balls around ϑ(D), and
 
@@ -23,16 +24,17 @@ counted are convex; a counted Huber term is a parabola on all of S.)
 3. For k ≥ 2: the ball of radius r + (k − 1)Δ around ϑ(D′) lies in that of radius r + kΔ around ϑ, so
    h_D′(r + (k − 1)Δ) ≥ h_D(r + kΔ) − B/n ≥ m + (k − 1)(B/n + 2e₀) + 2e₀; and ‖ϑ(D′)‖ ≤ D − (k − 1)Δ.
 
-So q has sensitivity 1, and q ≥ 1 implies that ϑ + N(0, σ²I), of sensitivity Δ, is ρ_r-close on D and every
-neighbour. By mechanisms.ptr test and release are δ-approximately (½ε₁² + ρ_r)-zCDP. m is chosen before, from the
-public list m_1 > m_2 > …, by the exponential mechanism with score min(q_j, cap) − c·j, of sensitivity 1: ε_a²/8
-more (mechanisms.selection); it is public from then on. The minimum with a cap, and a bisection for k (the
-conditions are monotone in k), change nothing.
+So q has sensitivity 1, and q ≥ 1 implies that ϑ + N(0, σ²I), of sensitivity Δ, is ρ_r-close on D
+and every neighbour. By mechanisms.ptr test and release are δ-approximately (½ε₁² + ρ_r)-zCDP. m is
+chosen before, from the public list m_1 > m_2 > …, by the exponential mechanism with score
+min(q_j, cap) − c·j, of sensitivity 1: ε_a²/8 more (mechanisms.selection); it is public from then
+on. The minimum with a cap, and a bisection for k (the conditions are monotone in k), change
+nothing.
 
-The noise is discrete: ϑ, projected to the ball of radius D, is rounded to multiples of g = Δ2⁻²⁰, which
-raises the sensitivity to 2²⁰ + √q steps at most. Computed curvatures are off by e₀, computed gradients by
-gradient_error (below τ/4), and Δ is 10⁻¹¹ larger than above for the rounding of η. The number of the
-solver's steps is public; a bisection takes at most log₂ cap evaluations.
+The noise is discrete: ϑ, projected to the ball of radius D, is rounded to multiples of g = Δ2⁻²⁰,
+which raises the sensitivity to 2²⁰ + √q steps at most. Computed curvatures are off by e₀, computed
+gradients by gradient_error (below τ/4), and Δ is 10⁻¹¹ larger than above for the rounding of η. The
+number of the solver's steps is public; a bisection takes at most log₂ cap evaluations.
 
 Errors: none that depend on the data. Source: Avella-Medina (2021); Dwork & Lei (2009).
 """
@@ -68,7 +70,8 @@ from reticent_server.numerics.order_statistics import safe_distance
 
 STEPS_IN_SENSITIVITY = 2**20  # granules in Δ: rounding ϑ adds √q steps to it, a millionth of √q
 _ROUNDING = 1e-11  # of a coefficient, absolute: above what float64 loses in ϑ within the reach
-# scales of Laplace noise: a margin that far above the threshold passes but for less than e⁻¹² = 6·10⁻⁶
+# scales of Laplace noise: a margin that far above the threshold passes but for less than
+# e⁻¹² = 6·10⁻⁶
 _SURELY = 12.0
 
 
@@ -110,7 +113,8 @@ def noise_sd(part: ConvexFit, n: int, floor: float) -> float:
 
 
 def margin_cap(part: ConvexFit) -> int:
-    """A margin that passes but for e⁻¹²: lower than in other tests, for a larger m is then preferred."""
+    """A margin that passes but for e⁻¹²: lower than in other tests, for a larger m is then
+    preferred."""
     threshold = ptr.threshold(part.epsilon_test, part.delta)
     return threshold + ceil(_SURELY * EPSILON_UNITS / part.epsilon_test)
 

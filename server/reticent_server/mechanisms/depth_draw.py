@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private projection-depth median: propose–test–release, then an exact draw from exp(−ηO_D).
 
-Domain: d ≤ 8 columns of n records; unit a row. Output: a point of a public lattice, or nothing. Tier:
-unconditional, No Reply possible.
+Domain: d ≤ 8 columns of n records; unit a row. Output: a point of a public lattice, or nothing.
+Tier: unconditional, No Reply possible.
 
 Directions are fixed and public. Records are rounded to whole numbers first, directions are whole
 numbers, so projections and their order statistics are exact. With the certificate E_k of
@@ -10,19 +10,20 @@ numerics.depth_certificate the margin is
 
     q(D) = #{k ≥ 0: E_0, …, E_k ≤ ε_r} = 1 + max{k: E_k ≤ ε_r}, 0 if E_0 > ε_r.
 
-Proof. q(D) ≥ 1 means that the laws on D and on every neighbour are (ε_r, δ)-close (the certificate's claim
-at k = 0). E_{k−1} of a neighbour is ≤ E_k, so q has sensitivity 1. By mechanisms.ptr, test and draw are
-(ε₁ + ε_r, δ)-DP with δ₁ = δ, and δ-approximately (½ε₁² + ½ε_r²)-zCDP. Where η is chosen from a public list
-η_1 > η_2 > …, the exponential mechanism with score min(q_j, cap) − c·j, of sensitivity 1, does it before at ε_a
-(mechanisms.selection); test and draw follow at the chosen η, which is public from then on: ε_a more, and
-ε_a²/8 in ρ.
+Proof. q(D) ≥ 1 means that the laws on D and on every neighbour are (ε_r, δ)-close (the
+certificate's claim at k = 0). E_{k−1} of a neighbour is ≤ E_k, so q has sensitivity 1. By
+mechanisms.ptr, test and draw are (ε₁ + ε_r, δ)-DP with δ₁ = δ, and δ-approximately
+(½ε₁² + ½ε_r²)-zCDP. Where η is chosen from a public list η_1 > η_2 > …, the exponential mechanism
+with score min(q_j, cap) − c·j, of sensitivity 1, does it before at ε_a (mechanisms.selection); test
+and draw follow at the chosen η, which is public from then on: ε_a more, and ε_a²/8 in ρ.
 
-The draw is exact (mechanisms.depth_proposals): every whole point has the probability that exp(−ηO), rounded,
-gives it, on every table and at every η, without a limit on the number of proposals and without a Markov
-chain. Once the test has passed nothing can fail: directions are planned to span the space, and then there
-is a simplex for all scales above 0 (numerics.simplex_envelope). Where a scale is 0 there is no reply: q is 0 then, on
-the table and on its neighbours, as no neighbour of a table with q ≥ 1 has such a scale. The number of proposals
-depends on the data, hence so does the time within the deadline; its mean is bounded where q ≥ 1.
+The draw is exact (mechanisms.depth_proposals): every whole point has the probability that exp(−ηO),
+rounded, gives it, on every table and at every η, without a limit on the number of proposals and
+without a Markov chain. Once the test has passed nothing can fail: directions are planned to span
+the space, and then there is a simplex for all scales above 0 (numerics.simplex_envelope). Where a
+scale is 0 there is no reply: q is 0 then, on the table and on its neighbours, as no neighbour of a
+table with q ≥ 1 has such a scale. The number of proposals depends on the data, hence so does the
+time within the deadline; its mean is bounded where q ≥ 1.
 
 Errors: none that depend on the data. Source: Zuo (2003); Brown et al. (2021).
 """

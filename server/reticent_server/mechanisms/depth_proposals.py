@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact draws from a density ∝ exp(−ηO), O the outlyingness of a depth: rejection under a simplex.
 
-Domain: exact whole-number locations and scales of projections, a simplex under O (numerics.simplex_envelope),
-η > 0. Output: the whole numbers nearest to a draw x, coordinate by coordinate.
+Domain: exact whole-number locations and scales of projections, a simplex under O
+(numerics.simplex_envelope), η > 0. Output: the whole numbers nearest to a draw x, coordinate by
+coordinate.
 
-A proposal is a facet i and standard exponentials E_0, …, E_d: x = c + (1/η) Σ_{m≠i} E_m D_m has density ∝ e^(−ηh), and is kept
-where η(O(x) − h(x)) ≤ E_i, which has probability e^(−η(O − h)). With l_j(c) and the slopes a_jᵀD_m that is
+A proposal is a facet i and standard exponentials E_0, …, E_d: x = c + (1/η) Σ_{m≠i} E_m D_m has
+density ∝ e^(−ηh), and is kept where η(O(x) − h(x)) ≤ E_i, which has probability e^(−η(O − h)). With
+l_j(c) and the slopes a_jᵀD_m that is
 
     |ηl_j(c) + Σ_{m≠i} E_m a_jᵀD_m| ≤ Σ_m E_m + ηh_min    for all directions j.
 
@@ -17,10 +19,11 @@ What is returned is therefore a function of infinitely many random bits with exa
 rounded: every whole point has a positive probability on every table, whatever η is and however far the
 scale spreads the draw.
 
-Before that, float64 passes over proposals that are not kept for certain. It takes E from 64 bits, k between 2⁴⁰ and
-2⁶⁴ − 2⁴⁰, with a relative error below 2⁻³⁹; with d + 2 ≤ 10 terms, each correctly rounded, both sides of an
-inequality are off by less than e = 2⁻³⁷ of the sum of the sizes of their terms. A proposal with another k is
-never passed over. So float64 decides about time, not about the law.
+Before that, float64 passes over proposals that are not kept for certain. It takes E from 64 bits, k
+between 2⁴⁰ and 2⁶⁴ − 2⁴⁰, with a relative error below 2⁻³⁹; with d + 2 ≤ 10 terms, each correctly
+rounded, both sides of an inequality are off by less than e = 2⁻³⁷ of the sum of the sizes of their
+terms. A proposal with another k is never passed over. So float64 decides about time, not about the
+law.
 
 The number of proposals depends on the data; simplex_envelope bounds its mean.
 """
@@ -56,8 +59,8 @@ _ERROR = 2.0**-37  # e, above
 class ProposalTarget:
     """The law ∝ exp(−ηO) of x/denominator, exactly, and in float64 what proposals are held against.
 
-    program: of min O. slopes (K, d + 1): a_jᵀD_m. heights (K,): ηl_j(c). lowest: ηh_min. bounds: the
-    running sums of the facets' probabilities λ, but the last.
+    program: of min O. slopes (K, d + 1): a_jᵀD_m. heights (K,): ηl_j(c). lowest: ηh_min. bounds:
+    the running sums of the facets' probabilities λ, but the last.
     """
 
     program: Program
@@ -115,7 +118,8 @@ def draw(law: ProposalTarget) -> list[int]:
 
 
 def possible(law: ProposalTarget, words: Words) -> NDArray[np.bool_]:
-    """(size,) False only for proposals that are surely not kept. words: (d + 2, size), the facets' first."""
+    """(size,) False only for proposals that are surely not kept. words: (d + 2, size), the facets'
+    first."""
     facets = np.zeros(words.shape[1], dtype=np.int64)
     unsure = ((words[1:] < _EDGE) | (words[1:] > 2**_BITS - _EDGE)).any(axis=0)
     for bound in law.bounds:
@@ -140,7 +144,8 @@ def _exponentials(words: Words) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """The first bits of d + 2 uniform numbers: word_i 2^(−count) ≤ U_i < (word_i + 1) 2^(−count)."""
+    """The first bits of d + 2 uniform numbers: word_i 2^(−count) ≤ U_i < (word_i + 1)
+    2^(−count)."""
 
     words: tuple[int, ...]
     count: int
@@ -153,7 +158,8 @@ class Bits:
 
 
 def decided(law: ProposalTarget, bits: Bits) -> list[int] | None:
-    """The whole numbers nearest to the proposal of these random numbers; None where it is not kept."""
+    """The whole numbers nearest to the proposal of these random numbers; None where it is not
+    kept."""
     while True:
         facet = _facet(law, bits)
         E = [_exponential(word, bits.count) for word in bits.words[1:]]

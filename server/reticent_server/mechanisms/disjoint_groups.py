@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps about disjoint groups of records, in one pass and for one charge: parallel composition, for replacement.
+"""Steps about disjoint groups of records, in one pass and for one charge: parallel composition, for
+replacement.
 
-Domain: tables of n records with a column `by`; the public codes of G groups. Neighbours: one record (or the ≤ m rows of one
-unit) replaced; a replaced record may move from one group to another. Group g has a step of its own, whose parts
-see the records of the group alone; which step that is may depend on everything that was released before. Output: the
-parts of all groups. Tier: that of the parts.
+Domain: tables of n records with a column `by`; the public codes of G groups. Neighbours: one record
+(or the ≤ m rows of one unit) replaced; a replaced record may move from one group to another. Group
+g has a step of its own, whose parts see the records of the group alone; which step that is may
+depend on everything that was released before. Output: the parts of all groups. Tier: that of the
+parts.
 
 *Disjoint, enforced here.* `GroupsMap` cuts a block by the column's codes and gives each group's map its own records only: a
 record whose cell is missing, of no group or cannot be read is seen by none. What a group's map computes cannot depend on
@@ -22,18 +24,20 @@ zCDP add up over parts, and a group without a changed record loses nothing. Repl
         one bin    1 of Δ = 1                 ρ        PowerSum, RunningCounts               ρ, as no less is proved
         QuantileTree                          mechanisms.quantile_tree.leaving_rho
 
-so the step costs max(max ρ_g, λ_a + λ_b) over pairs of groups: not a G-fold, and at most twice one group's. Vectors and Gram sums cost
-the same as one group's alone (ρ/2 and ρ together are at most what one pair inside costs), a count of one bin costs twice
-as much, and a median, whose ranks move by half when a record leaves, nothing more. In parts that are of one vector
-(mechanisms.one_vector) one record more changes q, qqᵀ and bbᵀ by no more than each alone, so λ is the same sum.
+so the step costs max(max ρ_g, λ_a + λ_b) over pairs of groups: not a G-fold, and at most twice one
+group's. Vectors and Gram sums cost the same as one group's alone (ρ/2 and ρ together are at most
+what one pair inside costs), a count of one bin costs twice as much, and a median, whose ranks move
+by half when a record leaves, nothing more. In parts that are of one vector (mechanisms.one_vector)
+one record more changes q, qqᵀ and bbᵀ by no more than each alone, so λ is the same sum.
 
 *m rows.* All losses are squares of a norm of what changes, a norm over the parts of all groups together (for a tree the L2 norm
 over sub-problems of the losses at a level, where L(mt) ≤ m L(t)). By the triangle inequality m rows change at most m times what one row
 does, and every ρ is made for that m, wherever the unit's rows lie. Parts that sum a person's rows first are refused: the rows of one
 person may lie in min(m, G) groups, each of which they change by a whole clip.
 
-Errors: ValueError for parts or a map that this is not proved for. Source: McSherry (2009), Theorem 4; the release of both
-moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP. Attack: tests/privacy/test_disjoint_groups_privacy.py.
+Errors: ValueError for parts or a map that this is not proved for. Source: McSherry (2009), Theorem
+4; the release of both moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP.
+Attack: tests/privacy/test_disjoint_groups_privacy.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +85,8 @@ class _GroupScratch(Scratch):
 
 @dataclass(frozen=True, slots=True)
 class GroupsMap:
-    """The contributions of every group's records, one group after another. codes: (G,) of `column`, all different."""
+    """The contributions of every group's records, one group after another. codes: (G,) of `column`,
+    all different."""
 
     column: str
     codes: tuple[float, ...]
@@ -109,7 +114,8 @@ class GroupsMap:
         return (_records(together, first, last) for first, last in pairwise(ends))
 
     def _sorted(self, block: Block) -> tuple[NDArray[np.int64], list[int]]:
-        """The places in the block of the groups' records, group after group in stored order, and where each group ends."""
+        """The places in the block of the groups' records, group after group in stored order, and
+        where each group ends."""
         group, none = level_places(self.codes, block.columns[self.column]), len(self.codes)
         out = group < 0
         for lost in (block.missing.get(self.column), block.unusable):
@@ -153,7 +159,8 @@ def of_each(joint: ByGroup, items: Sequence[ItemT]) -> list[Sequence[ItemT]]:
 
 
 def rho(step: SumStep, alone: Callable[[SumStep], int]) -> int:
-    """What a step by groups costs, in RHO_UNITS. alone: what one group's costs. Raises ValueError."""
+    """What a step by groups costs, in RHO_UNITS. alone: what one group's costs. Raises
+    ValueError."""
     joint, map_fn = step.joint, step.map_fn
     if not (isinstance(joint, ByGroup) and isinstance(map_fn, GroupsMap)):
         raise ValueError("a step by groups has a map by groups")  # noqa: TRY004 - as above
@@ -176,7 +183,8 @@ def _alone(step: SumStep, parts: Sequence[Part], joint: OneVector | None) -> Sum
 
 
 def leaving_rho(part: Part) -> Fraction:
-    """λ of one part, in RHO_UNITS: what one record more or less costs. Raises ValueError for sums of persons."""
+    """λ of one part, in RHO_UNITS: what one record more or less costs. Raises ValueError for sums
+    of persons."""
     if part.person_rows != 1:
         raise ValueError("a person's rows may lie in several groups")
     match part:

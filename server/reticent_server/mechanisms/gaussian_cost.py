@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a step costs where all of a release's noise is Gaussian: the ρ_G of accounting.gaussian.
 
-A step of ρ in zCDP (mechanisms.registry.rho) changes its sums by D_e at entry e with Σ_e D_e²/(2σ_e²) ≤ ρ, and by D_j at part j
-with ‖D_j‖²/(2σ_j²) ≤ ρ_j, the part's own (for a GramSum the sum over its diagonal and the entries above it, each
-with its own noise: mechanisms.noisy_sum, one_vector, power_sum, running_counts). The proof in accounting.gaussian asks for
-Σ_e D_e²/(2(σ_e² − t_e²)). With one t_j for each part and F_j = 1/(1 − t_j²/σ_j²), σ_j the part's least scale, that is at most
+A step of ρ in zCDP (mechanisms.registry.rho) changes its sums by D_e at entry e with Σ_e
+D_e²/(2σ_e²) ≤ ρ, and by D_j at part j with ‖D_j‖²/(2σ_j²) ≤ ρ_j, the part's own (for a GramSum the
+sum over its diagonal and the entries above it, each with its own noise: mechanisms.noisy_sum,
+one_vector, power_sum, running_counts). The proof in accounting.gaussian asks for Σ_e
+D_e²/(2(σ_e² − t_e²)). With one t_j for each part and F_j = 1/(1 − t_j²/σ_j²), σ_j the part's least
+scale, that is at most
 
     Σ_e D_e²/(2σ_e²) + Σ_j (F_j − 1) ‖D_j‖²/(2σ_j²) ≤ ρ + Σ_j ρ_j (F_j − 1).
 
-t² is 7/8 for counts, whose steps are coarse, and 4 for all others, whose Δ is 2¹⁷ steps at least: their F_j is 1 up to 2⁻²². A scale that bills
-at most ρ_j has σ_j² ≥ Δ_j²/(2ρ_j), off the diagonal of a Gram sum half of that up to a rounding; a third is taken.
+t² is 7/8 for counts, whose steps are coarse, and 4 for all others, whose Δ is 2¹⁷ steps at least:
+their F_j is 1 up to 2⁻²². A scale that bills at most ρ_j has σ_j² ≥ Δ_j²/(2ρ_j), off the diagonal
+of a Gram sum half of that up to a rounding; a third is taken.
 
-κ adds up to at most half of SLACK for 2¹⁴ entries of counts (κ < 1.62·10⁻¹³ each) and 2⁶⁰ others (κ < 10⁻⁵⁹ each), more than any
-memory holds.
+κ adds up to at most half of SLACK for 2¹⁴ entries of counts (κ < 1.62·10⁻¹³ each) and 2⁶⁰ others
+(κ < 10⁻⁵⁹ each), more than any memory holds.
 
-A release has no part but these (`Unpriced`): exponential mechanisms, tests of safety and what is computed of whole columns are charged by zCDP.
+A release has no part but these (`Unpriced`): exponential mechanisms, tests of safety and what is
+computed of whole columns are charged by zCDP.
 """
 
 from collections.abc import Iterable
@@ -42,7 +46,8 @@ _TIMES = 4  # of t²: the least σ² that the proof is for
 
 
 class Unpriced(RuntimeError):
-    """A part without Gaussian noise, or with too little of it; or more than is paid for. The text is constant."""
+    """A part without Gaussian noise, or with too little of it; or more than is paid for. The text
+    is constant."""
 
     def __init__(self) -> None:
         super().__init__("a release is not what the Gaussian conversion is proved for")

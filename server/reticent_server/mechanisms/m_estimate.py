@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """One-dimensional M-estimation by the exponential mechanism, on a public grid of cells.
 
-Domain: one column of n records, whatever they hold; unit a row. Output: one of `cells` public candidates.
-Tier: unconditional, pure: δ = 0.
+Domain: one column of n records, whatever they hold; unit a row. Output: one of `cells` public
+candidates. Tier: unconditional, pure: δ = 0.
 
-Candidates θ_k are the middles of cells of equal mass under a public base: uniform on [lower, upper], or the
-Cauchy law with these quartiles, candidates beyond the column's bounds being brought to them. One is drawn
-with probability ∝ exp(−ε|S(θ_k)|/(4K)), S(θ) = Σ ψ_c(x_i − θ), with Huber's ψ_c and K = c its bound.
+Candidates θ_k are the middles of cells of equal mass under a public base: uniform on [lower,
+upper], or the Cauchy law with these quartiles, candidates beyond the column's bounds being brought
+to them. One is drawn with probability ∝ exp(−ε|S(θ_k)|/(4K)), S(θ) = Σ ψ_c(x_i − θ), with Huber's
+ψ_c and K = c its bound.
 
-Proof. Replacing a record changes S(θ) by at most 2K at every θ, so |S(θ_k)| d/(2K) changes by at most d, and so do
-its whole parts, the candidates' levels. By mechanisms.selection the draw is bounded-range with parameter
-2L(d) ≤ ε, for any candidates: ε-DP, and ε²/8-zCDP. Chaudhuri & Hsu (2012, §5.2) print 2K in place of 4K, which
-is ε-DP only up to a factor 2: on D = {0, 0, 2, 2, 2000, 2000} against {0, 2, 2, 2000, 2000, 2000} with c = 1 the
-log-ratio at θ = 1 is 1.998 ε.
+Proof. Replacing a record changes S(θ) by at most 2K at every θ, so |S(θ_k)| d/(2K) changes by at
+most d, and so do its whole parts, the candidates' levels. By mechanisms.selection the draw is
+bounded-range with parameter 2L(d) ≤ ε, for any candidates: ε-DP, and ε²/8-zCDP. Chaudhuri & Hsu
+(2012, §5.2) print 2K in place of 4K, which is ε-DP only up to a factor 2: on D = {0, 0, 2, 2, 2000,
+2000} against {0, 2, 2, 2000, 2000, 2000} with c = 1 the log-ratio at θ = 1 is 1.998 ε.
 
-Records, c and candidates are rounded to a lattice of c/2¹⁶ first, each by itself, so S and the levels are
-exact whole numbers (numerics.huber_sums). Every candidate can be drawn on every table, whatever c, ε and
-the bounds are: there is no piece between records whose width a uniform number would have to fill. The
-time of a draw depends on n and the number of cells.
+Records, c and candidates are rounded to a lattice of c/2¹⁶ first, each by itself, so S and the
+levels are exact whole numbers (numerics.huber_sums). Every candidate can be drawn on every table,
+whatever c, ε and the bounds are: there is no piece between records whose width a uniform number
+would have to fill. The time of a draw depends on n and the number of cells.
 
 Errors: none that depend on the data. Source: Chaudhuri & Hsu (2012).
 """

@@ -5,11 +5,11 @@ Domain: tables of n records, n public. Neighbours: one record (or the ≤ m reco
 `unit_rows` = m) replaced. Output: the exact integer sum of clipped and quantised contributions plus
 discrete Gaussian noise. Tier: unconditional, for every table and every n.
 
-Proof. mechanisms.quantise makes q_i ∈ Z^d of a record's contribution, q_i = round(v_i/g), and enforces
-‖q_i‖₂ ≤ C_q for every record, whatever the map function gave (a longer contribution is scaled down, one
-that is not finite is zero). Sums of integers are exact below 2^53 in float64 and then kept in int64, so
-for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced records (Casacuberta et al.
-2022):
+Proof. mechanisms.quantise makes q_i ∈ Z^d of a record's contribution, q_i = round(v_i/g), and
+enforces ‖q_i‖₂ ≤ C_q for every record, whatever the map function gave (a longer contribution is
+scaled down, one that is not finite is zero). Sums of integers are exact below 2^53 in float64 and
+then kept in int64, so for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced
+records (Casacuberta et al. 2022):
 
 - VectorSum: ‖Σ q − Σ q′‖₂ ≤ 2 C_q m = Δ. Noise N_Z(0, σ² I): ρ = Δ²/(2σ²) (Canonne, Kamath &
   Steinke 2020, Theorem 4).
@@ -27,8 +27,8 @@ for neighbours the sums differ by exactly Σ (q_i − q′_i) over the replaced 
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 - PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 
-A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some of
-these terms and no others, so the same Δ.
+A sum over a subset of positions that does not depend on the records (domain.steps.SumStep) has some
+of these terms and no others, so the same Δ.
 
 Units: `Released.values` is in the units of the contributions (the integers times g, or g²).
 Errors: none that depend on the data. Source: Canonne, Kamath & Steinke (2020).
@@ -61,7 +61,8 @@ from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 IntArray = NDArray[np.int64]
 SumPart = VectorSum | GramSum | CountSum | PowerSum
 
-# 2²⁰ rows of integers or products of at most 2²⁶ add up to 2⁴⁶ < 2⁵³: a block's sum is exact in float64
+# 2²⁰ rows of integers or products of at most 2²⁶ add up to 2⁴⁶ < 2⁵³: a block's sum is exact in
+# float64
 MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
 # rows of one matrix product, what the processor's cache holds; speed only, sums are exact
@@ -92,7 +93,8 @@ def scale(part: SumPart) -> float:
 
 
 def off_diagonal_scale(part: GramSum) -> float:
-    """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2: C_q² m, signed √2 C_q² m."""
+    """σ/√2, as the smallest scale that bills at most `part.rho` for Δ/√2: C_q² m, signed √2 C_q²
+    m."""
     factor = float(np.nextafter(sqrt(2), 2)) if part.signed else 1.0
     bound = factor * norm_limit(part) ** 2 * part.unit_rows
     return smallest_scale(bound, part.rho / RHO_UNITS)
@@ -123,8 +125,9 @@ def encode(
 ) -> IntArray:
     """The exact integer sum over one block: (size,), (size, size) or (bins,) int64.
 
-    contributions: (size, rows), (rows,) codes for a CountSum, (rows,) numbers for a PowerSum; not modified. norms: those of its
-    vectors (quantise.squared_norms), where they are known. Raises ValueError for another size.
+    contributions: (size, rows), (rows,) codes for a CountSum, (rows,) numbers for a PowerSum; not
+    modified. norms: those of its vectors (quantise.squared_norms), where they are known. Raises
+    ValueError for another size.
     """
     if _rows(contributions) > MAX_BLOCK_ROWS:
         raise ValueError(_TOO_LONG)
@@ -157,7 +160,8 @@ def _placed(part: SumPart, contributions: Placed, scratch: Scratch) -> IntArray:
 
 
 def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None = None) -> IntArray:
-    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum its signs."""
+    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum
+    its signs."""
     if q.shape[1] > MAX_BLOCK_ROWS:
         raise ValueError(_TOO_LONG)
     if isinstance(part, VectorSum):
@@ -176,8 +180,9 @@ def _rows(contributions: Contribution) -> int:
 
 
 def _gram(q: FloatArray) -> IntArray:
-    """q qᵀ, exactly, from pieces that stay in cache. numpy computes half of a product with its own transpose; of one row
-    less than a multiple of _TILE it takes a third longer than of the rows before the last, which is then added by itself."""
+    """q qᵀ, exactly, from pieces that stay in cache. numpy computes half of a product with its own
+    transpose; of one row less than a multiple of _TILE it takes a third longer than of the rows
+    before the last, which is then added by itself."""
     total = np.zeros((len(q), len(q)))
     most = len(q) - 1 if len(q) % _TILE == _TILE - 1 else len(q)
     for start in range(0, q.shape[1], _PRODUCT_ROWS):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a step that are made of one vector of a record: what they cost together, and that they are so made.
+"""Parts of a step that are made of one vector of a record: what they cost together, and that they
+are so made.
 
 A record has a vector x ∈ R^d. The step releases some of
 
@@ -8,9 +9,10 @@ A record has a vector x ∈ R^d. The step releases some of
     curvature   Σ b bᵀ,  b = round(βx/h)              GramSum    ρ_J   or Σ ±b bᵀ (signed)
     used        a count of one bin                    CountSum   ρ_c   of the records whose x may be other than 0
 
-and each part's ρ_j is what its noise would cost alone: Δ_j²/(2σ_j²) for the largest change Δ_j. Their sum is charged where no more is
-known; but no pair of records attains all of them. Where x turns round, x′ = −x, the vector moves by all of Δ, and the meat and
-an unsigned curvature of ±x are the same; where x′ ⊥ x the matrices move most, and the vector by 1/√2 of Δ.
+and each part's ρ_j is what its noise would cost alone: Δ_j²/(2σ_j²) for the largest change Δ_j.
+Their sum is charged where no more is known; but no pair of records attains all of them. Where x
+turns round, x′ = −x, the vector moves by all of Δ, and the meat and an unsigned curvature of ±x are
+the same; where x′ ⊥ x the matrices move most, and the vector by 1/√2 of Δ.
 
 *The joint distance.* Given all releases so far, a step's noise is independent from entry to entry, so the step is ρ-zCDP for the
 largest N(D)² = Σ_j ρ_j ‖D_j‖²/Δ_j² over pairs of neighbours, D_j being what they change of part j (mechanisms.noisy_sum: norm L2 or
@@ -26,8 +28,9 @@ its maximum at a corner: 1 or 2(1 − c²) ≤ 2(1 − k²). So N² ≤ max over
     2A(1 − k) + 2B(1 − k²) + J max(1, 2(1 − k²))  =  max(G(ρ_g, ρ_m) + ρ_J/2,  G(ρ_g, ρ_m + ρ_J)),
     G(a, b) = max over k of a(1 − k)/2 + b(1 − k²)  =  a where 4b ≤ a (k = −1),  else a/2 + b + a²/(16b)  (k = −a/(4b)),
 
-attained by y, y′ of length 1. A meat of up to a quarter of the vector's ρ is free. With a signed curvature (Δ² = 4C⁴) the third
-term is at most 4·ρ_J/4 at any k, and N² ≤ G(ρ_g, ρ_m) + ρ_J (attained where the meat is free).
+attained by y, y′ of length 1. A meat of up to a quarter of the vector's ρ is free. With a signed
+curvature (Δ² = 4C⁴) the third term is at most 4·ρ_J/4 at any k, and N² ≤ G(ρ_g, ρ_m) + ρ_J
+(attained where the meat is free).
 
 *One in use, one not* (where they are counted). The other record's y and b are 0: N² ≤ ρ_g/4 + ρ_m/2 + ρ_J/2 + ρ_c, a signed ρ_J/4. Without a count
 this is below the case above, of which it is the part β′ = 0, y′ = 0.
@@ -85,7 +88,8 @@ def rho(
     used: int = 0,
     signed: bool = False,
 ) -> int:
-    """What the parts cost together, in RHO_UNITS, rounded up. size: d. The others: each part's ρ, 0 without it."""
+    """What the parts cost together, in RHO_UNITS, rounded up. size: d. The others: each part's ρ, 0
+    without it."""
     turned = _turned(vector, meat) + curvature / (1 if signed else 2)
     across = turned if signed else _turned(vector, meat + curvature)
     out = vector / 4 + meat / 2 + curvature / (4 if signed else 2) + used if used else 0.0
@@ -108,7 +112,8 @@ def _rounding(size: int, vector: int, meat: int, curvature: int, *, signed: bool
 
 
 def rho_of(parts: Sequence[Part], joint: OneVector) -> int:
-    """What the joint parts of a step cost together. ValueError for parts that cannot be of one vector."""
+    """What the joint parts of a step cost together. ValueError for parts that cannot be of one
+    vector."""
     vector = _part(parts, joint.vector, VectorSum)
     meat = _part(parts, joint.meat, GramSum)
     curvature = _part(parts, joint.curvature, GramSum)
@@ -146,7 +151,8 @@ def encode(
 ) -> dict[int, IntArray]:
     """The exact integer sums of the joint parts over one block, by their places.
 
-    norms: of arrays of vectors, by their identity. TypeError for contributions that are not of one vector.
+    norms: of arrays of vectors, by their identity. TypeError for contributions that are not of one
+    vector.
     """
     encoded: dict[int, IntArray] = {}
     left_out = None

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Persons' Gram matrices as integers of bounded norm: what a `whole` GramSum adds up.
 
-A person has the vectors v_1, …, v_m ∈ R^d of m places. The person's contribution is A = Σ_t q_t q_tᵀ of integer vectors q_t,
-and ‖A‖_F ≤ C_q² holds for every person, whatever the map function gave; C_q = 2¹³ (mechanisms.quantise).
+A person has the vectors v_1, …, v_m ∈ R^d of m places. The person's contribution is A = Σ_t q_t
+q_tᵀ of integer vectors q_t, and ‖A‖_F ≤ C_q² holds for every person, whatever the map function
+gave; C_q = 2¹³ (mechanisms.quantise).
 
-Sensitivity. Neighbours: one person replaced by another, of any number of rows. A and A′ are positive semi-definite, so that
-tr(AA′) = Σ_{s,t} (q_sᵀq′_t)² ≥ 0, and
+Sensitivity. Neighbours: one person replaced by another, of any number of rows. A and A′ are
+positive semi-definite, so that tr(AA′) = Σ_{s,t} (q_sᵀq′_t)² ≥ 0, and
 
     ‖A − A′‖_F² = ‖A‖² + ‖A′‖² − 2 tr(AA′) ≤ 2 C_q⁴,        Δ = √2 C_q²,
 
-attained by persons whose vectors are orthogonal to each other's. It is the Δ of a GramSum of one vector a person: m rows cost
-nothing more, where rows one by one have √2 m times the square of a row's clip. Noise: as of any GramSum (mechanisms.noisy_sum).
+attained by persons whose vectors are orthogonal to each other's. It is the Δ of a GramSum of one
+vector a person: m rows cost nothing more, where rows one by one have √2 m times the square of a
+row's clip. Noise: as of any GramSum (mechanisms.noisy_sum).
 
 Enforced in integers:
 
@@ -41,9 +43,11 @@ _PIECE = 1 << 12  # places at a time, what the processor's cache holds; speed on
 def quantise_persons(
     part: GramSum, contributions: FloatArray | Scaled, scratch: Scratch = FRESH
 ) -> FloatArray:
-    """(size, places) integer-valued q, a person's consecutive ones with ‖Σ_t q_t q_tᵀ‖_F ≤ C_q²; in the scratch.
+    """(size, places) integer-valued q, a person's consecutive ones with ‖Σ_t q_t q_tᵀ‖_F ≤ C_q²; in
+    the scratch.
 
-    contributions: (size, places), whole persons, not modified. Raises ValueError for another number of places.
+    contributions: (size, places), whole persons, not modified. Raises ValueError for another number
+    of places.
     """
     m, most = part.person_rows, float(norm_limit(part)) ** 2
     q = quantise(part, contributions, scratch)
@@ -59,7 +63,8 @@ def quantise_persons(
 
 
 def squared_norms_of_persons(q: FloatArray, m: int) -> FloatArray:
-    """(persons,) ‖Σ_t q_t q_tᵀ‖_F² of integers (size, places), the smaller of the two products for it."""
+    """(persons,) ‖Σ_t q_t q_tᵀ‖_F² of integers (size, places), the smaller of the two products for
+    it."""
     d, places = q.shape
     step = max(_PIECE // m, 1) * m
     found = np.empty(places // m)

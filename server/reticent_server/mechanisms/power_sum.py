@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of several polynomials of one number of a record, released together: what powers of it cost jointly.
+"""Sums of several polynomials of one number of a record, released together: what powers of it cost
+jointly.
 
-A record gives a number t, which is cut to [−1, 1], or none. Its contribution is P(t) = (p₁(t), …, p_k(t)) ∈ R^k for
-public polynomials p_j, or 0 where it gives none (a constant polynomial counts those that give one). Summed and
-priced one by one, p_j(t) and p_l(t) are both charged their largest distance, though no pair of numbers has both at
-once: t moves by 2 from −1 to 1, and t² not at all.
+A record gives a number t, which is cut to [−1, 1], or none. Its contribution is P(t) = (p₁(t), …,
+p_k(t)) ∈ R^k for public polynomials p_j, or 0 where it gives none (a constant polynomial counts
+those that give one). Summed and priced one by one, p_j(t) and p_l(t) are both charged their largest
+distance, though no pair of numbers has both at once: t moves by 2 from −1 to 1, and t² not at all.
 
 *Sensitivity*. With D = max(diameter of P([−1, 1]), max ‖P‖), contributions of two records are at most D apart, whatever
 they give. In integers q_j = round(p_j(t)/g) and
 
     g = D′/(L − √k − 1),   L = 2²⁵,   D ≤ D′
 
-for the computed p_j, so that |q_j − p_j(t)/g| ≤ ½ + 2⁻¹⁹: Horner's rule of degree 4 on |t| ≤ 1 errs by at most 2⁻⁵⁰ times
-the sum of the coefficients' sizes; by V. A. Markov's inequality these are at most those of the Chebyshev polynomials
-T₃ and T₄ (24 in all) times max |p_j| ≤ D; so the error is below 24·2⁻²⁵ steps, and that of the product with 1/g below 2⁻²⁶.
-For any two records, 0 among the contributions,
+for the computed p_j, so that |q_j − p_j(t)/g| ≤ ½ + 2⁻¹⁹: Horner's rule of degree 4 on |t| ≤ 1 errs
+by at most 2⁻⁵⁰ times the sum of the coefficients' sizes; by V. A. Markov's inequality these are at
+most those of the Chebyshev polynomials T₃ and T₄ (24 in all) times max |p_j| ≤ D; so the error is
+below 24·2⁻²⁵ steps, and that of the product with 1/g below 2⁻²⁶. For any two records, 0 among the
+contributions,
 
     ‖q − q′‖₂ ≤ D/g + √k(1 + 2⁻¹⁸) ≤ L.
 
-All polynomials take noise of one scale σ; Δ = L m for the m rows of a unit by the triangle inequality, and a draw is
-Δ²/(2σ²)-zCDP (mechanisms.noisy_sum). A polynomial's own noise is chosen by its factor: a factor costs nothing as long
-as D does not grow. For (w₀, t, at², b(t³ − t), e(t² − t⁴)) it is 2, that of t alone, at a = 1.4, b = 1.5, e = 2.
+All polynomials take noise of one scale σ; Δ = L m for the m rows of a unit by the triangle
+inequality, and a draw is Δ²/(2σ²)-zCDP (mechanisms.noisy_sum). A polynomial's own noise is chosen
+by its factor: a factor costs nothing as long as D does not grow. For (w₀, t, at², b(t³ − t),
+e(t² − t⁴)) it is 2, that of t alone, at a = 1.4, b = 1.5, e = 2.
 
 *D′* is found by halving: over a square of half width r about (t, t′) the distance is at most ‖P(t) − P(t′)‖ + 2rK, K ≥ the
 length of P′ on [−1, 1] (Σ of the sizes of the derivatives' coefficients). Squares whose bound is not above the largest
@@ -78,7 +81,8 @@ def distance(polynomials: tuple[tuple[float, ...], ...]) -> float:
 
 
 def encode(part: PowerSum, numbers: FloatArray, scratch: Scratch = FRESH) -> NDArray[np.int64]:
-    """(size,) the exact integer sum over one block. numbers: (rows,) t; what is no number gives nothing."""
+    """(size,) the exact integer sum over one block. numbers: (rows,) t; what is no number gives
+    nothing."""
     with np.errstate(all="ignore"):
         given = np.isfinite(numbers)
         t = np.where(given, np.clip(numbers, -1.0, 1.0), 0.0)

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Propose–test–release: a private test of a safety margin before a release (Dwork & Lei 2009).
 
-Domain: an integer margin q(D) ≥ 0 with |q(D) − q(D′)| ≤ 1 for neighbours, such that q(D) ≥ 1 implies
-that the release R is (ε_r, δ_r)-close on D and every neighbour of D. The test passes iff
+Domain: an integer margin q(D) ≥ 0 with |q(D) − q(D′)| ≤ 1 for neighbours, such that q(D) ≥ 1
+implies that the release R is (ε_r, δ_r)-close on D and every neighbour of D. The test passes iff
 q(D) + Z ≥ T = ⌈ln(1/δ₁)/ε₁⌉, Z discrete Laplace of scale 1/ε₁; when it fails nothing is released.
 Tier: unconditional.
 
-Proof. Z on an integer of sensitivity 1 is ε₁-DP, and P(Z ≥ T) = e^(−ε₁T)/(1 + e^(−ε₁)) ≤ δ₁. Let p, p′
-be the probabilities of passing on neighbours D, D′.
+Proof. Z on an integer of sensitivity 1 is ε₁-DP, and P(Z ≥ T) = e^(−ε₁T)/(1 + e^(−ε₁)) ≤ δ₁. Let p,
+p′ be the probabilities of passing on neighbours D, D′.
 
 - q(D) ≥ 1 or q(D′) ≥ 1: then R is (ε_r, δ_r)-close on the two, p ≤ e^ε₁ p′ and 1 − p ≤ e^ε₁ (1 − p′),
   so P(M(D) ∈ S) = p R_D(S) + (1 − p) 1{∅ ∈ S} ≤ p (e^ε_r R_D′(S) + δ_r) + … ≤ e^(ε₁+ε_r) P(M(D′) ∈ S) + δ_r.
 - q(D) = q(D′) = 0: p, p′ ≤ δ₁, so P(M(D) ∈ S) ≤ δ₁ + (1 − p) 1{∅ ∈ S} ≤ e^ε₁ P(M(D′) ∈ S) + δ₁.
 
 Hence (ε₁ + ε_r, max(δ₁, δ_r))-DP. In zCDP: in the first case the test is ½ε₁²-zCDP and R is
-δ_r-approximately ρ_r-zCDP; in the second both outputs are ∅ but for an event of probability δ₁; so it
-is max(δ₁, δ_r)-approximately (½ε₁² + ρ_r)-zCDP (Bun & Steinke 2016).
+δ_r-approximately ρ_r-zCDP; in the second both outputs are ∅ but for an event of probability δ₁; so
+it is max(δ₁, δ_r)-approximately (½ε₁² + ρ_r)-zCDP (Bun & Steinke 2016).
 
 A margin may be replaced by min(q, cap) for a public cap, which has the same properties.
 Errors: none that depend on the data. Units: ε in EPSILON_UNITS, δ in DELTA_UNITS.

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantiles of one column by recursive exponential mechanisms on a public grid.
 
-Domain: tables of n records, each with one code (a cell of a public, increasing grid of candidates) or
-none. Neighbours: one record (or the ≤ m of one unit) replaced. Output: one candidate for each
+Domain: tables of n records, each with one code (a cell of a public, increasing grid of candidates)
+or none. Neighbours: one record (or the ≤ m of one unit) replaced. Output: one candidate for each
 probability, in non-decreasing order. Tier: unconditional, for every order of the records.
 
 Recipe (Kaplan, Schnapp & Stemmer 2022). Select the middle probability on all cells, split cells and
-records at the selected cell, and go on in both halves. In a sub-problem with cells lo..hi, the local
-rank aimed at is r·N, N being the number of records in those cells and r = (p − p_lo)/(p_hi − p_lo);
-the level of cell k is ⌊d·|#{records in lo..k} − r N|⌋, d the ladder's steps (mechanisms.selection).
+records at the selected cell, and go on in both halves. In a sub-problem with cells lo..hi, the
+local rank aimed at is r·N, N being the number of records in those cells and
+r = (p − p_lo)/(p_hi − p_lo); the level of cell k is ⌊d·|#{records in lo..k} − r N|⌋, d the ladder's
+steps (mechanisms.selection).
 
 *Ties.* Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each cell is
 therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell number i gets
@@ -17,18 +18,19 @@ record in a cell is one more in one of its sub-cells, so counts of sub-cells are
 neighbours are the neighbours of this one. They depend on the numbers of records by cell alone: not on
 the order in which records are stored, nor on a key.
 
-Proof. Fix a level of the recursion and the selections above it; its sub-problems have disjoint ranges of
-cells. A record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by r, so their
-difference by at most s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves N as it is, so
-moves it by at most 1. Levels, being rounded down to whole numbers, move by at most ⌈s d⌉, or d. A selection whose
-levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one whose levels stay costs nothing, and the
-sub-problems of a level are independent given those above: one replacement costs at most
+Proof. Fix a level of the recursion and the selections above it; its sub-problems have disjoint
+ranges of cells. A record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by
+r, so their difference by at most s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves
+N as it is, so moves it by at most 1. Levels, being rounded down to whole numbers, move by at most
+⌈s d⌉, or d. A selection whose levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one
+whose levels stay costs nothing, and the sub-problems of a level are independent given those above:
+one replacement costs at most
 
     ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)
 
-over pairs of sub-problems, and m of them at most m² times that (L(mt) ≤ mL(t), and the triangle inequality
-in the L2 norm over sub-problems). Levels of the recursion compose. (A sub-problem of a single cell may
-share it with its neighbour: its selection is constant.)
+over pairs of sub-problems, and m of them at most m² times that (L(mt) ≤ mL(t), and the triangle
+inequality in the L2 norm over sub-problems). Levels of the recursion compose. (A sub-problem of a
+single cell may share it with its neighbour: its selection is constant.)
 
 *Persons of equal weight* (`shared`). A person has T codes, none to m, and each of them weighs ⌊W/T⌋ of W = 2²⁶, so a person weighs at
 most W; #{} and N above are sums of weights, levels are ⌊d·|#{lo..k} − r N|/W⌋, and neighbours replace one person. Given the others,
@@ -40,10 +42,12 @@ inequality over the J sub-problems of a level it costs at most
 
     ½ (max(L(d), (L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)^½) + √J L(1))²,
 
-and ½ L(d)² where J = 1, as t ≤ 1 and d is whole: a median costs what it does with one row a person. The weights are a function of one
-person's places, and whatever the map gives, a person weighs at most W.
+and ½ L(d)² where J = 1, as t ≤ 1 and d is whole: a median costs what it does with one row a person.
+The weights are a function of one person's places, and whatever the map gives, a person weighs at
+most W.
 
-Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of the candidates.
+Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of
+the candidates.
 """
 
 from collections.abc import Sequence
@@ -68,7 +72,8 @@ IntArray = NDArray[np.int64]
 _DENOMINATOR = 10_000  # probabilities in steps of 10⁻⁴
 _UPWARDS = 1 + 2.0**-44  # more than the rounding of a sum over the levels
 _WEIGHT_BITS = 26
-"""log2 W: of 1,000 rows each weighs what it should to 10⁻⁵; 2²⁰ persons of a block add up to 2⁴⁶ < 2⁵³, exact in float64, and 2³⁰ in all to 2⁵⁶."""
+"""log2 W: of 1,000 rows each weighs what it should to 10⁻⁵; 2²⁰ persons of a block add up to
+2⁴⁶ < 2⁵³, exact in float64, and 2³⁰ in all to 2⁵⁶."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +134,16 @@ def _ladder(probabilities: tuple[float, ...], rho: int, unit_rows: int, shared: 
         ladder.steps
         and (billed := _billed(probabilities, unit_rows, ladder, shared) * RHO_UNITS) > rho
     ):
-        # rounding s·d up to whole levels: as coarse as the ladder's steps; more at once where these are few
+        # rounding s·d up to whole levels: as coarse as the ladder's steps; more at once where these
+        # are few
         loss *= min(1 - 2.0**-14, sqrt(rho / billed))
         ladder = selection.ladder_of_loss(loss)
     return ladder
 
 
 def scale(part: QuantileTree) -> float:
-    """b: a selection's noise in ranks (probabilities fall by e over b ranks); infinite where rho is too small."""
+    """b: a selection's noise in ranks (probabilities fall by e over b ranks); infinite where rho is
+    too small."""
     return ladder(part).scale
 
 
@@ -146,7 +153,8 @@ def billed_rho(part: QuantileTree) -> float:
 
 
 def leaving_rho(part: QuantileTree) -> int:
-    """What a record that leaves or enters the table costs, in RHO_UNITS, rounded up: m² Σ over the levels of ½ max L(⌈s d⌉)².
+    """What a record that leaves or enters the table costs, in RHO_UNITS, rounded up: m² Σ over the
+    levels of ½ max L(⌈s d⌉)².
 
     It is in one sub-problem of each level, before or after, and none of the others changes.
     """
@@ -158,9 +166,11 @@ def leaving_rho(part: QuantileTree) -> int:
 
 
 def moving_epsilon(part: QuantileTree) -> int:
-    """What a record that moves between two trees of one probability costs in pure DP, in EPSILON_UNITS, rounded up.
+    """What a record that moves between two trees of one probability costs in pure DP, in
+    EPSILON_UNITS, rounded up.
 
-    It leaves one tree and enters another: two selections whose levels move by ⌈s d⌉, each of bounded range 2L.
+    It leaves one tree and enters another: two selections whose levels move by ⌈s d⌉, each of
+    bounded range 2L.
     """
     ((r,),), climb = _ranks(part.probabilities), ladder(part)
     loss = climb.loss(ceil(max(r, 1 - r) * climb.steps))
@@ -168,7 +178,8 @@ def moving_epsilon(part: QuantileTree) -> int:
 
 
 def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder, shared: bool) -> float:
-    """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²); of shared weights with √J L(1) more."""
+    """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²); of shared weights
+    with √J L(1) more."""
     total = 0.0
     for ranks in _ranks(probabilities):
         moves = [ceil(max(r, 1 - r) * ladder.steps) for r in ranks]
@@ -191,7 +202,8 @@ def _largest_pair(squares: Sequence[float]) -> float:
 
 
 def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
-    """(cells,) exact numbers of records by cell, of one block; of shared weights their sums, in 1/W of a person.
+    """(cells,) exact numbers of records by cell, of one block; of shared weights their sums, in 1/W
+    of a person.
 
     codes: (rows,), shared (m, persons). Raises ValueError for another shape.
     """
@@ -202,7 +214,8 @@ def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
 
 
 def _weights(codes: FloatArray, cells: int) -> IntArray:
-    """(cells,) Σ over persons of ⌊W/T⌋ for each of the T codes of theirs that are in a cell. codes: (m, persons)."""
+    """(cells,) Σ over persons of ⌊W/T⌋ for each of the T codes of theirs that are in a cell. codes:
+    (m, persons)."""
     with np.errstate(invalid="ignore"):
         valid = (codes >= 0) & (codes < cells)
     T = np.count_nonzero(valid, axis=0)
@@ -212,7 +225,8 @@ def _weights(codes: FloatArray, cells: int) -> IntArray:
 
 
 def spread(counts: IntArray, repeats: int) -> IntArray:
-    """(cells · repeats,) numbers of records by sub-cell. counts: (cells,); repeats: R, a power of two."""
+    """(cells · repeats,) numbers of records by sub-cell. counts: (cells,); repeats: R, a power of
+    two."""
     turn = _turns(repeats)
     shares = counts[:, None] // repeats + (turn < counts[:, None] % repeats)
     return np.asarray(shares.ravel(), dtype=np.int64)
@@ -220,7 +234,8 @@ def spread(counts: IntArray, repeats: int) -> IntArray:
 
 @lru_cache(maxsize=16)
 def _turns(repeats: int) -> IntArray:
-    """(R,) when each sub-cell's turn is: its number with its bits reversed, so that any few are spread evenly."""
+    """(R,) when each sub-cell's turn is: its number with its bits reversed, so that any few are
+    spread evenly."""
     turn = np.zeros(1, dtype=np.int64)
     while len(turn) < repeats:
         turn = np.concatenate([2 * turn, 2 * turn + 1])
@@ -250,7 +265,8 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
 
 
 def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = False) -> IntArray:
-    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N; shared: in 1/W."""
+    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N;
+    shared: in 1/W."""
     inside = cumulative[1:] - cumulative[0]
     wanted = r * int(inside[-1]) * steps
     floor = wanted.numerator // wanted.denominator

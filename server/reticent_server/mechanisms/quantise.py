@@ -2,7 +2,8 @@
 """Contributions → integer vectors of bounded norm: what makes the sensitivity of sums exact.
 
 A record's contribution v_i ∈ R^d with the promised ‖v_i‖₂ ≤ C becomes q_i = round(v_i/g) ∈ Z^d,
-g = C/(C_q(1 − 2⁻³⁰) − √d/2), and ‖q_i‖₂ ≤ C_q holds for every record, whatever the map function gave.
+g = C/(C_q(1 − 2⁻³⁰) − √d/2), and ‖q_i‖₂ ≤ C_q holds for every record, whatever the map function
+gave.
 
 Proof. A record is passed on as it is only if s²N ≤ L², L = C_q(1 − 2⁻³¹) − √d/2, where v_i = s·g·x for
 a vector x and a number s, and N is the computed ‖x‖² (relative error ≤ d2⁻⁵³, absolute ≤ d2⁻¹⁰⁷⁴). The
@@ -11,9 +12,10 @@ computed s² is finite then (∞·N is ∞ or NaN), so s < 2⁵¹², s‖x‖ �
 
     ‖q_i‖₂ ≤ s‖x‖(1 + 2⁻⁵³) + √d/2 ≤ C_q            for d < 2²⁰.
 
-Comparisons are false for NaN. Every other record is scaled down to the clip, or is zero where it is not
-finite, and is cut towards zero should rounding still leave it too long. The room of 2⁻³¹ between g and L
-is for contributions that are at the clip up to their own rounding: they are the rule, not the exception.
+Comparisons are false for NaN. Every other record is scaled down to the clip, or is zero where it is
+not finite, and is cut towards zero should rounding still leave it too long. The room of 2⁻³¹
+between g and L is for contributions that are at the clip up to their own rounding: they are the
+rule, not the exception.
 """
 
 from math import sqrt
@@ -27,7 +29,8 @@ from reticent_server.numerics.lengths import squared_lengths
 
 VECTOR_BITS = 24  # C_q = 2²⁴: rounding is √d 2⁻²⁵ of the clip, and 2²⁰ rows add up to 2⁴⁴ < 2⁵³
 GRAM_BITS = 13  # C_q = 2¹³: products are up to 2²⁶, and 2²⁰ rows of them add up to 2⁴⁶ < 2⁵³
-# relative, for the rounding of a norm computed in float64 (d 2⁻⁵²): what is at the clip stays at most C_q
+# relative, for the rounding of a norm computed in float64 (d 2⁻⁵²): what is at the clip stays at
+# most C_q
 _ROOM = 2.0**-30
 
 
@@ -44,7 +47,8 @@ def granule(part: VectorSum | GramSum) -> float:
 
 
 def persons_norm(part: GramSum) -> float:
-    """T: the Frobenius norm that a whole Gram sum cuts persons to, in squared steps (mechanisms.person_grams)."""
+    """T: the Frobenius norm that a whole Gram sum cuts persons to, in squared steps
+    (mechanisms.person_grams)."""
     d, m, C = part.size, part.person_rows, float(norm_limit(part))
     room = sqrt(m * d) * sqrt(sqrt(min(m, d))) * C + m * d / 4
     return max(C**2 - room, C**2 / 2)

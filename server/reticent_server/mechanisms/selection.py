@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selection from a public finite list: the exponential mechanism, in exact whole numbers.
 
-Domain: K ≤ 2²⁰ candidates, K public, each with a *level* j_k, a whole number computed from private data;
-a lower level is better. Neighbours: tables whose levels differ by at most s each. Output: one index. Tier:
-unconditional. An index k is drawn with probability w(j_k)/Σ_l w(j_l), where with j = oQ + r, 0 ≤ r < Q = 2^q,
+Domain: K ≤ 2²⁰ candidates, K public, each with a *level* j_k, a whole number computed from private
+data; a lower level is better. Neighbours: tables whose levels differ by at most s each. Output: one
+index. Tier: unconditional. An index k is drawn with probability w(j_k)/Σ_l w(j_l), where with
+j = oQ + r, 0 ≤ r < Q = 2^q,
 
     w(j) = m(r) 2^(−o),   m(r) a whole number in (2⁴¹, 2⁴²] with m(r) = 2^(42 − r/Q) e^(±ξ).
 
-Proof. w is a function of the level alone and |ln w(j) + j ln 2/Q − 42 ln 2| ≤ ξ, so for |j − j′| ≤ s, j ≠ j′, the
-log-ratio of w(j) and w(j′) is at most L(s) = s ln 2/Q + 2ξ. ln P(k) − ln P′(k) is that of candidate k less a
-constant: it lies, for all k, in an interval of length ε = 2L(s). The mechanism is thus bounded-range with
-parameter ε: it is ε-DP and ε²/8 = L(s)²/2-zCDP (McSherry & Talwar 2007; Dong, Durfee & Rogers 2020; Cesar & Rogers
-2021). Levels that are all the same cost nothing.
+Proof. w is a function of the level alone and |ln w(j) + j ln 2/Q − 42 ln 2| ≤ ξ, so for
+|j − j′| ≤ s, j ≠ j′, the log-ratio of w(j) and w(j′) is at most L(s) = s ln 2/Q + 2ξ. ln P(k) − ln
+P′(k) is that of candidate k less a constant: it lies, for all k, in an interval of length
+ε = 2L(s). The mechanism is thus bounded-range with parameter ε: it is ε-DP and ε²/8 = L(s)²/2-zCDP
+(McSherry & Talwar 2007; Dong, Durfee & Rogers 2020; Cesar & Rogers 2021). Levels that are all the
+same cost nothing.
 
 *Support*. Every index has a positive probability on every table, whatever the levels.
 
@@ -24,7 +26,8 @@ of a draw does not depend on the levels.
 T, 2⁻³⁷ of the difference (half a unit of C, half of the product, and of the float64 powers that are
 rounded, 2⁻⁵⁰). ξ = 2⁻³⁶ covers them.
 
-A score u of sensitivity Δ is turned into levels ⌊−u·steps/Δ⌋: whole numbers that differ by at most `steps`.
+A score u of sensitivity Δ is turned into levels ⌊−u·steps/Δ⌋: whole numbers that differ by at most
+`steps`.
 
 Errors: none that depend on the data.
 """
@@ -57,7 +60,8 @@ _LARGEST_PREFERENCE = 1 << 30  # so that levels of scores stay below 2⁶²
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """How fast probabilities fall: by 2^(−1/Q) a level, Q = 2^bits; `steps` levels for one sensitivity."""
+    """How fast probabilities fall: by 2^(−1/Q) a level, Q = 2^bits; `steps` levels for one
+    sensitivity."""
 
     steps: int
     bits: int
@@ -104,7 +108,8 @@ def billed_rho(moved: int, ladder: Ladder) -> float:
 
 
 def preferring_earlier(scores: Sequence[int], ladder: Ladder) -> IntArray:
-    """Scores u_j − c·j, c one scale of the noise: of candidates that are about as good, the first."""
+    """Scores u_j − c·j, c one scale of the noise: of candidates that are about as good, the
+    first."""
     step = min(ceil(ladder.scale), _LARGEST_PREFERENCE) if ladder.steps else 0
     return np.array([score - step * j for j, score in enumerate(scores)], dtype=np.int64)
 

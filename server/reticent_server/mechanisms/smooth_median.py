@@ -4,12 +4,13 @@
 Domain: one column of n records within public bounds; unit a row. Output: a point of the public
 lattice within the bounds. Always replies. Tier: unconditional.
 
-Every record is first rounded to the lattice (a function of the record), so the median M = X_(h), its
-local sensitivity A^(0) and all A^(k) are whole numbers of steps. With S = SS_β(D) and b = max(2S/ε, 2¹⁴),
-M + Z is released, P(Z = z) = c(b) e^(−|z|/b), c(b) = tanh(1/(2b)); clipping it is post-processing.
+Every record is first rounded to the lattice (a function of the record), so the median M = X_(h),
+its local sensitivity A^(0) and all A^(k) are whole numbers of steps. With S = SS_β(D) and
+b = max(2S/ε, 2¹⁴), M + Z is released, P(Z = z) = c(b) e^(−|z|/b), c(b) = tanh(1/(2b)); clipping it
+is post-processing.
 
-Proof. For neighbours: s = |M − M′| ≤ min(S, S′), and e^(−β) ≤ b/b′ ≤ e^β. Write P, P′ for the two laws
-and z = y − M.
+Proof. For neighbours: s = |M − M′| ≤ min(S, S′), and e^(−β) ≤ b/b′ ≤ e^β. Write P, P′ for the two
+laws and z = y − M.
 
 - b < b′: since tanh(x)/x decreases, c(b)/c(b′) ≤ b′/b ≤ e^β, and |y − M′|/b′ − |z|/b ≤ s/b′ ≤ ε/2. So
   P ≤ e^(β + ε/2) P′ ≤ e^ε P′, for β ≤ ε/2.
@@ -24,9 +25,9 @@ and z = y − M.
   which increases in s/b′ ≤ ε/2 and in r ≤ e^β. β is the largest with that bound ≤ δ, and at most ε/2.
 
 Hence (ε, δ)-DP, and δ-approximately ½ε²-zCDP. The usual β = ε/(2 ln(2/δ)) satisfies the bound while
-ε ≲ 10, where it is smaller than need be, and breaks it above; with ln(1/δ), as printed in Chaudhuri &
-Hsu (2012), it breaks it sooner. The computed S has a relative error of 10⁻¹², which a β smaller by
-10⁻¹¹ and an S larger by a factor 1 + 10⁻¹¹ make up for.
+ε ≲ 10, where it is smaller than need be, and breaks it above; with ln(1/δ), as printed in Chaudhuri
+& Hsu (2012), it breaks it sooner. The computed S has a relative error of 10⁻¹², which a β smaller
+by 10⁻¹¹ and an S larger by a factor 1 + 10⁻¹¹ make up for.
 
 Errors: none that depend on the data. Source: Nissim, Raskhodnikova & Smith (2007).
 """

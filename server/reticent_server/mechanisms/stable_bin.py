@@ -5,16 +5,17 @@ Domain: one column of n records; unit a row. Output: the centre of the bin that 
 or nothing. Tier: unconditional, No Reply possible.
 
 Let [s⁻_i, s⁺_i] hold the statistic of every sample within i replacements: gaps of order statistics
-for the range, X_(h−i) and X_(h+i) for the median. For a partition with offset g, j its bin with s⁻_0,
+for the range, X_(h−i) and X_(h+i) for the median. For a partition with offset g, j its bin with
+s⁻_0,
 
     q_g(D) = max{k : [s⁻_k, s⁺_k] ⊂ bin j}.
 
-Proof. q_g(D) ≥ 1 implies that every neighbour's statistic is in bin j, so that the release, the centre
-of the bin, is the same constant on D and on every neighbour: (0, 0)-close. If q_g(D) = k ≥ 1 then by
-the shift property [s⁻_{k−1}, s⁺_{k−1}] of a neighbour lies in [s⁻_k, s⁺_k] of D, hence in bin j, which
-is the neighbour's bin too: q_g has sensitivity 1. One PTR test is (ε₁, δ₁)-DP (mechanisms.ptr). A
-second, with the partition moved by half a bin, is made where the first fails; both are charged:
-(2ε₁, 2δ₁)-DP and 2δ₁-approximately ε₁²-zCDP.
+Proof. q_g(D) ≥ 1 implies that every neighbour's statistic is in bin j, so that the release, the
+centre of the bin, is the same constant on D and on every neighbour: (0, 0)-close. If q_g(D) = k ≥ 1
+then by the shift property [s⁻_{k−1}, s⁺_{k−1}] of a neighbour lies in [s⁻_k, s⁺_k] of D, hence in
+bin j, which is the neighbour's bin too: q_g has sensitivity 1. One PTR test is (ε₁, δ₁)-DP
+(mechanisms.ptr). A second, with the partition moved by half a bin, is made where the first fails;
+both are charged: (2ε₁, 2δ₁)-DP and 2δ₁-approximately ε₁²-zCDP.
 
 Bins are decided by comparisons that are monotone in float64, so rounding breaks nothing.
 Errors: none that depend on the data. Source: Dwork & Lei (2009); Dwork & Smith (2009), §3.2.
@@ -38,7 +39,8 @@ from reticent_server.numerics.order_statistics import (
 )
 from reticent_server.numerics.partitions import bin_of, centre, edges
 
-# of the bins, in widths: what is near an edge of one partition is in the middle of a bin of the other
+# of the bins, in widths: what is near an edge of one partition is in the middle of a bin of the
+# other
 SHIFTS = (0.0, 0.5)
 
 

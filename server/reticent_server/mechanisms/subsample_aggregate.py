@@ -2,7 +2,8 @@
 """Estimates of a model by subsample and aggregate: winsorised means over secret random blocks.
 
 Domain: n records, of which a unit has at most m = `unit_rows`; k blocks, k public. Output: for each
-estimate of the model, quartiles over the blocks and a noisy mean. Always replies. Tier: unconditional.
+estimate of the model, quartiles over the blocks and a noisy mean. Always replies. Tier:
+unconditional.
 
 1. The records are divided into k blocks of public sizes, by a secret order (mechanisms.secret_blocks).
 2. The model is fitted to each block (numerics.block_fits) in a fixed number of steps. A block without an
@@ -12,18 +13,18 @@ estimate of the model, quartiles over the blocks and a noisy mean. Always replie
    noisy sum of k integers (mechanisms.noisy_sum).
 
 Proof. Fix the division. A record is in one block, whatever it holds: a mask or a missing value only
-changes what its own block is fitted to, never k or another block. T_b is a function of the records of
-block b and of public values, so replacing the records of one unit changes at most min(m, k) of the
-T_b: (T₁, …, T_k) is a table of k records whose units have min(m, k) rows, and a neighbour's is a
-neighbour of it. Steps 3 and 4 release this table through mechanisms proved for that: a quantile tree of
-cost rho_quartiles, and, its window being a function of what was released, a sum of cost rho_mean. ρ adds
-over them and over the estimates (adaptive composition of zCDP), and the whole does not depend on the
-division, nor on the order of the rows, by mechanisms.secret_blocks.
+changes what its own block is fitted to, never k or another block. T_b is a function of the records
+of block b and of public values, so replacing the records of one unit changes at most min(m, k) of
+the T_b: (T₁, …, T_k) is a table of k records whose units have min(m, k) rows, and a neighbour's is
+a neighbour of it. Steps 3 and 4 release this table through mechanisms proved for that: a quantile
+tree of cost rho_quartiles, and, its window being a function of what was released, a sum of cost
+rho_mean. ρ adds over them and over the estimates (adaptive composition of zCDP), and the whole does
+not depend on the division, nor on the order of the rows, by mechanisms.secret_blocks.
 
-Nothing about single blocks leaves: neither how many had an estimate, nor how long a fit took. The number
-of steps is fixed, and what is not finite is replaced before it is used. Errors: none that depend on the
-data. Source: Smith (2011), "Privacy-preserving statistical estimation with optimal convergence rates";
-Dwork & Smith (2009), Algorithm 1; Nissim, Raskhodnikova & Smith (2007).
+Nothing about single blocks leaves: neither how many had an estimate, nor how long a fit took. The
+number of steps is fixed, and what is not finite is replaced before it is used. Errors: none that
+depend on the data. Source: Smith (2011), "Privacy-preserving statistical estimation with optimal
+convergence rates"; Dwork & Smith (2009), Algorithm 1; Nissim, Raskhodnikova & Smith (2007).
 """
 
 from collections.abc import Callable, Iterable
@@ -42,7 +43,8 @@ from reticent_server.numerics.grids import cell_codes, repeats
 
 # of the blocks' estimates: the window's middle and width, and the sampling error
 QUARTILES = (0.25, 0.75)
-# quartile ranges on either side: 2.7 standard deviations of normal estimates, .7 % of which are clipped
+# quartile ranges on either side: 2.7 standard deviations of normal estimates, .7 % of which are
+# clipped
 _REACH = 2.0
 _ROWS_AT_A_TIME = 1 << 14  # of blocks that are fitted together; memory and speed only
 
@@ -90,7 +92,8 @@ def estimates(
 
 
 def _fitted(model: BlockModel, rows: FloatArray, positions: IntArray) -> FloatArray:
-    """(blocks, m) estimates of some blocks. A record with a cell that is not finite is not in use."""
+    """(blocks, m) estimates of some blocks. A record with a cell that is not finite is not in
+    use."""
     taken = rows[:, np.maximum(positions, 0)]
     used = (positions >= 0) & (taken[0] > 0) & np.isfinite(taken[1:]).all(axis=0)
     taken = np.where(used, taken, 0.0)

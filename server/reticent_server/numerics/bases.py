@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of polynomial and spline bases on a public interval: elementwise, for values of any shape.
+"""Functions of polynomial and spline bases on a public interval: elementwise, for values of any
+shape.
 
-Legendre: P_k(t), t = (2x − l − u)/(u − l), by k P_k = (2k − 1) t P_{k−1} − (k − 1) P_{k−2}; |P_k| ≤ 1
-on [l, u]. B-spline: B_{j,p} by the Cox–de Boor recursion on a clamped knot vector; 0 ≤ B ≤ 1, and they
-add up to 1. Values outside [l, u] count as its nearer end; NaN stays NaN.
+Legendre: P_k(t), t = (2x − l − u)/(u − l), by k P_k = (2k − 1) t P_{k−1} − (k − 1) P_{k−2};
+|P_k| ≤ 1 on [l, u]. B-spline: B_{j,p} by the Cox–de Boor recursion on a clamped knot vector;
+0 ≤ B ≤ 1, and they add up to 1. Values outside [l, u] count as its nearer end; NaN stays NaN.
 
 Source: de Boor (2001), A Practical Guide to Splines, ch. IX and X.
 """
@@ -16,7 +17,8 @@ from reticent_server.domain.steps import FloatArray
 
 
 def legendre(values: FloatArray, order: int, lower: float, upper: float) -> FloatArray:
-    """P_order, elementwise on values (any shape) in [lower, upper], scaled to [−1, 1]; order ≥ 0, lower < upper."""
+    """P_order, elementwise on values (any shape) in [lower, upper], scaled to [−1, 1]; order ≥ 0,
+    lower < upper."""
     half = upper / 2 - lower / 2
     t = np.clip((values - lower) / half - 1, -1.0, 1.0)
     before, now = np.zeros_like(t), 1 + 0 * t

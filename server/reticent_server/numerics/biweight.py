@@ -23,7 +23,8 @@ from reticent_server.numerics.matrices import pseudo_inverse
 # c: 95 % efficient at the normal law, as R's MASS::psi.bisquare (4.685)
 EFFICIENT_95 = 4.685061
 _MAD_TO_SD = 0.6744897501960817  # Φ⁻¹(3/4): the median of |z| under the normal law
-# 200 nodes integrate polynomials of degree 399 exactly: more than the smooth integrands on [−c, c] need
+# 200 nodes integrate polynomials of degree 399 exactly: more than the smooth integrands on [−c, c]
+# need
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
@@ -66,7 +67,8 @@ class Biweight:
         return self._mean(self.derivative)
 
     def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
-        """E ψ′(z) for normal z of these variances (any shape): M₀ − 6M₂/c² + 5M₄/c⁴, M_k = E[z^k; |z| ≤ c]."""
+        """E ψ′(z) for normal z of these variances (any shape): M₀ − 6M₂/c² + 5M₄/c⁴, M_k = E[z^k;
+        |z| ≤ c]."""
         a = self.c / np.sqrt(variance)
         density = np.exp(-a * a / 2) / sqrt(2 * np.pi)
         inside = 2 * ndtr(a) - 1
@@ -98,7 +100,8 @@ class Biweight:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BiweightFit:
-    """coefficients (q,), scale, sandwich covariance (q, q) at fixed scale, largest |mean equation|."""
+    """coefficients (q,), scale, sandwich covariance (q, q) at fixed scale, largest |mean
+    equation|."""
 
     coefficients: FloatArray
     scale: float

@@ -8,16 +8,17 @@ With x_i the rows of a design, y_i the responses, over the records in use of one
                      the weights μ′²/V: maximum likelihood; without the term in h_i where not bias-corrected
     location_scale   Σ ψ_c(u_i) = 0,  Σ ψ_c²(u_i) = κ n,  u_i = (y_i − μ)/σ: Huber's Proposal 2
 
-Every block takes the same number of steps, whatever is in it. A block has no estimate (NaN) where it has no
-more records in use than coefficients, where its information is singular, or where the last step was not
-short. A block's estimate is a function of its own records: blocks fitted together or apart agree up to the
-rounding of floats.
+Every block takes the same number of steps, whatever is in it. A block has no estimate (NaN) where
+it has no more records in use than coefficients, where its information is singular, or where the
+last step was not short. A block's estimate is a function of its own records: blocks fitted together
+or apart agree up to the rounding of floats.
 
-Bias correction. The term in h_i takes the bias of order 1/b off a generalised linear model's estimate, and
-keeps it finite where a block is separated (Firth 1993; Kosmidis & Firth 2009). Proposal 2 is corrected by
-the jackknife: with a block cut into g groups and θ₍₋ⱼ₎ fitted without group j, gθ̂ − (g − 1)·mean θ₍₋ⱼ₎ has
-no bias of order 1/b left (Quenouille 1956). Huber's regression has none under symmetric errors, and its
-scale, a median, has no such expansion: it is not corrected.
+Bias correction. The term in h_i takes the bias of order 1/b off a generalised linear model's
+estimate, and keeps it finite where a block is separated (Firth 1993; Kosmidis & Firth 2009).
+Proposal 2 is corrected by the jackknife: with a block cut into g groups and θ₍₋ⱼ₎ fitted without
+group j, gθ̂ − (g − 1)·mean θ₍₋ⱼ₎ has no bias of order 1/b left (Quenouille 1956). Huber's
+regression has none under symmetric errors, and its scale, a median, has no such expansion: it is
+not corrected.
 
 Source: Smith (2011) for the use; Huber & Ronchetti (2009), ch. 6 and 7 for the equations.
 """
@@ -35,13 +36,16 @@ from reticent_server.numerics.psi import Huber
 BoolArray = NDArray[np.bool_]
 
 GROUPS = 4  # g of the jackknife: more fits for a correction of less variance; accuracy only
-# reweighting, linear convergence, needs more than Newton's; a block that has not settled has no estimate
+# reweighting, linear convergence, needs more than Newton's; a block that has not settled has no
+# estimate
 STEPS = {"huber": 40, "location_scale": 60, "binomial": 25, "poisson": 25, "gamma": 25}
-# steps of each jackknife fit, which starts at the whole block's solution; too few lose the block's estimate, not its privacy
+# steps of each jackknife fit, which starts at the whole block's solution; too few lose the block's
+# estimate, not its privacy
 AGAIN = 25
 # relative eigenvalue of the scaled information below which the solution's digits are rounding
 _SINGULAR = 1e-11
-# last step, in residual scales or in η: far below a block's sampling error; a longer one is no estimate
+# last step, in residual scales or in η: far below a block's sampling error; a longer one is no
+# estimate
 _SHORT = 1e-3
 # of a step in the predictor: e³ in a log link's mean; larger ones overshoot from a poor start
 _LONGEST_MOVE = 3.0
@@ -69,7 +73,8 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Information:
-    """Σ w x xᵀ of each block, as vectors (k, p, p) and values (k, p); sound: where it is not singular."""
+    """Σ w x xᵀ of each block, as vectors (k, p, p) and values (k, p); sound: where it is not
+    singular."""
 
     blocks: Blocks
     weighted: FloatArray
@@ -79,7 +84,8 @@ class Information:
 
     @classmethod
     def of(cls, blocks: Blocks, weights: FloatArray) -> "Information":
-        """weights (k, b), at least 0. The values are 1 where the matrix is singular or not finite."""
+        """weights (k, b), at least 0. The values are 1 where the matrix is singular or not
+        finite."""
         weighted = blocks.X * weights[:, :, None]
         gram = np.matmul(weighted.transpose(0, 2, 1), blocks.X)
         size = np.trace(gram, axis1=1, axis2=2)
@@ -107,7 +113,8 @@ class Information:
 
 
 def block_estimates(model: BlockModel, blocks: Blocks) -> FloatArray:
-    """(k, m) estimates, NaN where a block has none. They are bias-corrected where the model asks."""
+    """(k, m) estimates, NaN where a block has none. They are bias-corrected where the model
+    asks."""
     with np.errstate(all="ignore"):
         scaled, scales = _scaled(model, blocks)
         estimates = _fit(model, scaled, STEPS[model.equation], None)
@@ -117,7 +124,8 @@ def block_estimates(model: BlockModel, blocks: Blocks) -> FloatArray:
 
 
 def _scaled(model: BlockModel, blocks: Blocks) -> tuple[Blocks, FloatArray]:
-    """The blocks with columns of mean square 1, and what their coefficients are to be divided by."""
+    """The blocks with columns of mean square 1, and what their coefficients are to be divided
+    by."""
     if model.equation == "location_scale":
         return blocks, np.ones((len(blocks.y), 2))
     squares = np.einsum("kbp,kbp->kp", blocks.X, blocks.X) / blocks.sizes[:, None]

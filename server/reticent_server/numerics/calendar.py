@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of dates that are stored as days since 1970-01-01 (Gregorian, also before 1582: ISO 8601)."""
+"""Parts of dates that are stored as days since 1970-01-01 (Gregorian, also before 1582: ISO
+8601)."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -3,16 +3,18 @@
 
     L(ϑ) = (1/n) Σ w_i ρ(y_i, o_i + u_iᵀϑ),   0 ≤ w_i ≤ 1,  w_i‖u_i‖² ≤ R²
 
-with scores s = −∂ρ/∂η, |s| ≤ b, and slopes a = ∂²ρ/∂η² ∈ [0, a⁺], so ‖∇ of a record‖ ≤ K = bR and ∇L is
-Lipschitz with B = a⁺R²:
+with scores s = −∂ρ/∂η, |s| ≤ b, and slopes a = ∂²ρ/∂η² ∈ [0, a⁺], so ‖∇ of a record‖ ≤ K = bR and
+∇L is Lipschitz with B = a⁺R²:
 
     Huber      s = max(−c, min(c, y − η))    a = 1{|y − η| ≤ c}    b = c,  a⁺ = 1
     logistic   s = y − μ(η), 0 ≤ y ≤ 1       a = μ(1 − μ)          b = 1,  a⁺ = 1/4
 
-`Curvature` is h(r) = λ_min((1/n) Σ w_i u_iu_iᵀ inf{a_i(ϑ′): ‖ϑ′ − ϑ‖ ≤ r}), a decreasing function of r.
+`Curvature` is h(r) = λ_min((1/n) Σ w_i u_iu_iᵀ inf{a_i(ϑ′): ‖ϑ′ − ϑ‖ ≤ r}), a decreasing function
+of r.
 
-Huber's y − o counts as one response, brought within ±(c + 2D max(‖u‖, 1)): beyond that the score is ±c at every ϑ with
-‖ϑ‖ ≤ 2D, before and after. So no response or offset is so large that y − η is lost in its rounding.
+Huber's y − o counts as one response, brought within ±(c + 2D max(‖u‖, 1)): beyond that the score is
+±c at every ϑ with ‖ϑ‖ ≤ 2D, before and after. So no response or offset is so large that y − η is
+lost in its rounding.
 
 `solve` makes a fixed number of steps from 0, in two phases of Nesterov's method:
 
@@ -24,9 +26,10 @@ Huber's y − o counts as one response, brought within ±(c + 2D max(‖u‖, 1)
    are in the ball, the lower bound that the method needs holds there, and each step multiplies it by 1 − √(m/B)
    at most (Nesterov 2004, Theorem 2.2.3). At the end L − L* ≤ τ²/(8B), so ‖∇L‖ ≤ √(2B(L − L*)) ≤ τ/2.
 
-The number of steps is public. In floating point sums of n terms carry errors up to γ_n = n2⁻⁵³ of the sum
-of sizes, and a score is off by 2⁻⁵³ of |y| + (q + 2)|η|, η ≤ D‖u‖, where w‖u‖² ≤ R² (logistic: μ′(η)|η| ≤ ¼ whatever o is);
-`gradient_error` and `eigenvalue_error` bound them, and the arguments that rely on the solver use them.
+The number of steps is public. In floating point sums of n terms carry errors up to γ_n = n2⁻⁵³ of
+the sum of sizes, and a score is off by 2⁻⁵³ of |y| + (q + 2)|η|, η ≤ D‖u‖, where w‖u‖² ≤ R²
+(logistic: μ′(η)|η| ≤ ¼ whatever o is); `gradient_error` and `eigenvalue_error` bound them, and the
+arguments that rely on the solver use them.
 """
 
 from dataclasses import dataclass
@@ -41,7 +44,8 @@ from reticent_server.domain.steps import FloatArray
 LOGISTIC_SLOPE = 0.25  # sup of the logistic curvature p(1 − p), attained at p = ½
 # float64's spacing at 1, twice its unit roundoff: the room of a factor 2 in the error bounds below
 _ROUNDING = 2.0**-52
-# the solver's error adds 2τ to 2K/n in the sensitivity: at most 2 % more noise; more digits take more steps
+# the solver's error adds 2τ to 2K/n in the sensitivity: at most 2 % more noise; more digits take
+# more steps
 _SHARE_OF_GRADIENT = 50.0
 _PIECE = 1 << 13  # rows at a time, 64 kB a column of float64; speed and memory only
 
@@ -56,7 +60,8 @@ class Loss(Protocol):
     def bounded(
         self, y: FloatArray, offset: FloatArray, farthest: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """y and o that give the same scores at |η − o| ≤ farthest, none so large that η is lost in it."""
+        """y and o that give the same scores at |η − o| ≤ farthest, none so large that η is lost in
+        it."""
         ...
 
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
@@ -174,7 +179,8 @@ class ConvexProblem:
 
 
 def records_within(problem: ConvexProblem, rows: FloatArray) -> Records:
-    """Rows (q + 3, n) of weight, response, offset and vector, with the bounds of the module enforced.
+    """Rows (q + 3, n) of weight, response, offset and vector, with the bounds of the module
+    enforced.
 
     A record that is not finite has weight 0; a weight is lowered to min(1, R²/‖u‖²).
     """
@@ -224,7 +230,8 @@ def first_phase(problem: ConvexProblem, records: Records) -> FloatArray:
 
 
 def second_phase(problem: ConvexProblem, records: Records, start: FloatArray) -> FloatArray:
-    """ϑ (q,) after t₂ steps from the point that the first phase has found, with that for strongly convex ones."""
+    """ϑ (q,) after t₂ steps from the point that the first phase has found, with that for strongly
+    convex ones."""
     root = sqrt(problem.floor / problem.largest_curvature)
     momentum = (1 - root) / (1 + root)
     theta = before = start
@@ -263,7 +270,8 @@ def second_moments(
 class Curvature:
     """h(r) of one data set around one point.
 
-    A record's η moves by at most max(‖u‖, 1) r, which is ≥ ‖u‖r by more than what rounding moves it.
+    A record's η moves by at most max(‖u‖, 1) r, which is ≥ ‖u‖r by more than what rounding moves
+    it.
     """
 
     def __init__(self, problem: ConvexProblem, records: Records, theta: FloatArray) -> None:

@@ -3,8 +3,8 @@
 
     O_D(x) = max_j |u_jᵀx − m_j|/s_j,   PD_D(x) = 1/(1 + O_D(x)),
 
-m_j a location and s_j a scale of the projections u_jᵀX. O is convex, and a maximum of affine functions.
-s_j may be in any units, as only the ratio enters, and u_j need not have length 1.
+m_j a location and s_j a scale of the projections u_jᵀX. O is convex, and a maximum of affine
+functions. s_j may be in any units, as only the ratio enters, and u_j need not have length 1.
 Source: Stahel (1981); Donoho (1982); Zuo (2003).
 """
 
@@ -23,9 +23,9 @@ Whole = list[int]
 class Projections(Protocol):
     """Locations m_j and scales s_j of K projections, and what neighbours can make of them, exactly.
 
-    Amounts are whole numbers of 1/denominator; None where one of them can be infinite. Each function
-    of k has the *shift property*: at k − 1 on a neighbour it is no worse than at k here. They are
-    defined for k ≤ reach, `location_change` and `scale_change` for k < reach.
+    Amounts are whole numbers of 1/denominator; None where one of them can be infinite. Each
+    function of k has the *shift property*: at k − 1 on a neighbour it is no worse than at k here.
+    They are defined for k ≤ reach, `location_change` and `scale_change` for k < reach.
     """
 
     @property
@@ -52,7 +52,8 @@ class Projections(Protocol):
         ...
 
     def least_scale(self, k: int) -> Whole | None:
-        """(K,) no sample within k replacements has a smaller s_j. Not above 0 where it can vanish."""
+        """(K,) no sample within k replacements has a smaller s_j. Not above 0 where it can
+        vanish."""
         ...
 
     def location_range(self, k: int) -> tuple[Whole, Whole] | None:
@@ -75,8 +76,8 @@ def certain(values: Whole | None) -> Whole:
 def projected(data: FloatArray, directions: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
     """A few directions at a time: their rows and the projections (rows, n), free to be changed.
 
-    data (d, n) and directions (K, d) hold whole numbers whose projections stay below 2⁵³, so these are
-    exact in any order of addition: a record's does not depend on the other records.
+    data (d, n) and directions (K, d) hold whole numbers whose projections stay below 2⁵³, so these
+    are exact in any order of addition: a record's does not depend on the other records.
     """
     for start in range(0, len(directions), CHUNK):
         rows = slice(start, start + CHUNK)

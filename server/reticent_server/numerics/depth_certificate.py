@@ -16,9 +16,9 @@ From |u_jᵀx − m₂|/s₂ ≤ (|u_jᵀx − m₁|/s₁)(s₁/s₂) + |Δm_j|/
 
     ln p₁/p₂ = η(O₂ − O₁) + ln Z₂/Z₁ ≤ 2ηα + κ(ηO₁ + ηf₁) + d ln(1 + κ).
 
-vol{O₁ ≤ f₁ + t} has a concave d-th root in t (Brunn–Minkowski), so η(O₁(X) − f₁) is stochastically smaller
-than Gamma(d, 1) under p₁: it exceeds g with probability ≤ δ. Finally f₁ ≤ F_k, as O₁ is nowhere above the
-function that F_k minimises.
+vol{O₁ ≤ f₁ + t} has a concave d-th root in t (Brunn–Minkowski), so η(O₁(X) − f₁) is stochastically
+smaller than Gamma(d, 1) under p₁: it exceeds g with probability ≤ δ. Finally f₁ ≤ F_k, as O₁ is
+nowhere above the function that F_k minimises.
 
 *Shift property*: E_{k−1} of a neighbour is ≤ E_k, since changes, s⁻ and the ranges have it and so each of the
 three terms. E_k increases in k. It holds for computed values too: changes, s⁻ and ranges are whole numbers, their
@@ -118,7 +118,8 @@ def start_of(directions: IntArray) -> tuple[int, ...]:
 
 
 def _largest_ratio(changes: Whole, scales: Sequence[int]) -> float:
-    """max_j change_j/s_j, correctly rounded: division of whole numbers is, and rounding is monotone."""
+    """max_j change_j/s_j, correctly rounded: division of whole numbers is, and rounding is
+    monotone."""
     return max(change / s for change, s in zip(changes, scales, strict=True))
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projections with the median as location and the interquartile range as scale.
 
-Windows of the three quartiles hold all that is needed; numerics.order_statistics has the proofs. One
-replacement moves both quartiles in one direction, so it changes their difference by at most the larger
-of their changes. The scale breaks down at 25 % of bad records.
+Windows of the three quartiles hold all that is needed; numerics.order_statistics has the proofs.
+One replacement moves both quartiles in one direction, so it changes their difference by at most the
+larger of their changes. The scale breaks down at 25 % of bad records.
 
 Projections are whole numbers below 2⁵², so differences of two are exact in float64.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projections with the median as location and the median absolute deviation as scale.
 
-m = X_(h), s the h-th smallest of |X_i − m|. Let [M⁻_k, M⁺_k] = [X_(h−k), X_(h+k)], which holds the median of
-every sample within k replacements, and
+m = X_(h), s the h-th smallest of |X_i − m|. Let [M⁻_k, M⁺_k] = [X_(h−k), X_(h+k)], which holds the
+median of every sample within k replacements, and
 
     s⁻_k = min{r: #{i: M⁻_k − r ≤ X_i ≤ M⁺_k + r} ≥ h − k}
     s⁺_k = min{r: #{i: M⁺_k − r ≤ X_i ≤ M⁻_k + r} ≥ h + k}.
@@ -91,7 +91,8 @@ def _bounds(ordered: FloatArray, w: FloatArray, h: int) -> tuple[FloatArray, Flo
 def _smallest_radius(
     ordered: FloatArray, left: FloatArray, right: FloatArray, wanted: NDArray[np.int64]
 ) -> FloatArray:
-    """min{r ≥ 0: #{i: left − r ≤ X_i ≤ right + r} ≥ wanted} for each entry; inf where there is none."""
+    """min{r ≥ 0: #{i: left − r ≤ X_i ≤ right + r} ≥ wanted} for each entry; inf where there is
+    none."""
     finite = np.isfinite(left) & np.isfinite(right)
     left, right = np.where(finite, left, 0.0), np.where(finite, right, 0.0)
     all_of_it = 2 * float(ordered[-1] - ordered[0]) + 1

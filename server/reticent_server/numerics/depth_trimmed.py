@@ -3,10 +3,11 @@
 
     m = (1/N) Σ_{i=a..b} X_(i),   s = (1/N) Σ_{i=a..b} |X_(i) − m|,   a = ⌊n/4⌋ + 1, b = n − ⌊n/4⌋, N = b − a + 1.
 
-Let A^(k) = (X_(b+1+k) − X_(a−1−k))/N. *Claim*: one replacement on any sample within k replacements moves m
-by at most A^(k) and s by at most 2A^(k). *Proof*: all order statistics move in one direction by at most
-a rank, so Σ|X₂_(i) − X₁_(i)| ≤ Σ (X₁_(i+1) − X₁_(i)) = X₁_(b+1) − X₁_(a), or ≤ X₁_(b) − X₁_(a−1), and
-X₁_(i) lies between X_(i−k) and X_(i+k). For s add the change of m. Hence on every sample within k
+Let A^(k) = (X_(b+1+k) − X_(a−1−k))/N. *Claim*: one replacement on any sample within k replacements
+moves m by at most A^(k) and s by at most 2A^(k). *Proof*: all order statistics move in one
+direction by at most a rank, so Σ|X₂_(i) − X₁_(i)| ≤ Σ (X₁_(i+1) − X₁_(i)) = X₁_(b+1) − X₁_(a),
+or ≤ X₁_(b) − X₁_(a−1), and X₁_(i) lies between X_(i−k) and X_(i+k). For s add the change of m.
+Hence on every sample within k
 
     |m − m(D)| ≤ Σ_{i<k} A^(i),   s ≥ s(D) − 2 Σ_{i<k} A^(i).
 
@@ -14,9 +15,9 @@ X₁_(i) lies between X_(i−k) and X_(i+k). For s add the change of m. Hence on
 with |m′ − m| ≤ A^(0) and |s′ − s| ≤ 2A^(0) as their first terms. A^(k) hardly grows with k: an average is far
 less sensitive than an order statistic. It breaks down at 25 % of bad records.
 
-All of this holds for the computed values, which are exact: with T = Σ X_(i), and P and T⁺ the number and the
-sum of the X_(i) above T/N, Nm = T and N²s = 2(NT⁺ − PT) are whole numbers. A float64 would not do: neighbours
-may differ by as little as 1/N in values of any size.
+All of this holds for the computed values, which are exact: with T = Σ X_(i), and P and T⁺ the
+number and the sum of the X_(i) above T/N, Nm = T and N²s = 2(NT⁺ − PT) are whole numbers. A float64
+would not do: neighbours may differ by as little as 1/N in values of any size.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ def trimmed_ranks(n: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrimmedProjections:
-    """kept: N. total, scale: T and N²s (K,). spans (K, c): N A^(k), k = 0..c − 1, as far as it is finite."""
+    """kept: N. total, scale: T and N²s (K,). spans (K, c): N A^(k), k = 0..c − 1, as far as it is
+    finite."""
 
     kept: int
     total: Whole

@@ -29,7 +29,8 @@ def estimated_dispersion(family: Family, mean_square: float, c: float) -> float:
 
 
 def reference_square(family: Family, dispersion: float, c: float) -> float:
-    """E ψ_c²(r) where the true dispersion is another: Gamma's own law; normal for other families."""
+    """E ψ_c²(r) where the true dispersion is another: Gamma's own law; normal for other
+    families."""
     if isinstance(family, Gamma):
         return gamma_moments(dispersion, family.dispersion, c)[2]
     ratio = dispersion / family.dispersion

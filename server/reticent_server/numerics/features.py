@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a feature of each person from the person's rows.
 
-A feature is a function of the multiset of a person's rows, to the last bit, whatever order they are stored in: the
-rows are sorted by person and by the values themselves before anything is added or taken, and numbers are added
-one after the other in that order (bincount; a pairwise or compensated sum would be, too, but its order is the library's).
-Zeros lose their sign first, as -0 and 0 sort alike. The proof of privacy rests on this, and on the bounds:
-domain.persons.
+A feature is a function of the multiset of a person's rows, to the last bit, whatever order they are
+stored in: the rows are sorted by person and by the values themselves before anything is added or
+taken, and numbers are added one after the other in that order (bincount; a pairwise or compensated
+sum would be, too, but its order is the library's). Zeros lose their sign first, as -0 and 0 sort
+alike. The proof of privacy rests on this, and on the bounds: domain.persons.
 """
 
 import numpy as np
@@ -24,8 +24,9 @@ def person_values(
 ) -> tuple[FloatArray, Bools]:
     """(persons,) values and which of them are missing, there 0.
 
-    slots: (rows,) the person of each row, from 0 to persons − 1. missing masks of `rows` may be given for any
-    column that is read; a row that is missing in one of them is not in use. All rows of a person must be there.
+    slots: (rows,) the person of each row, from 0 to persons − 1. missing masks of `rows` may be
+    given for any column that is read; a row that is missing in one of them is not in use. All rows
+    of a person must be there.
     """
     used, values, order = _in_use(feature, rows)
     of = slots[used]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noise-free Huber–Mallows regression: what the noisy recipe estimates, for the curator's demonstration.
+"""Noise-free Huber–Mallows regression: what the noisy recipe estimates, for the curator's
+demonstration.
 
     Σ w_i ψ_c(r_i/s) x_i = 0,  r = y − Xβ, with given weights w and a scale s that is measured on the residuals
 
-It is solved to the precision of floats, by Newton steps that fall back to reweighting. Of terms that depend on each
-other the solution of the least norm is found; their covariance is that of what the data identify.
+It is solved to the precision of floats, by Newton steps that fall back to reweighting. Of terms
+that depend on each other the solution of the least norm is found; their covariance is that of what
+the data identify.
 
 Source: Huber & Ronchetti (2009), ch. 7.
 """
@@ -18,7 +20,8 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.matrices import pseudo_inverse
 from reticent_server.numerics.psi import Huber
 
-# a bound that is not reached where the loss has a minimum: iteration ends at the gradient's rounding before
+# a bound that is not reached where the loss has a minimum: iteration ends at the gradient's
+# rounding before
 NEWTON_STEPS = 60
 LEAST_SCALE = 1e-100  # of residuals that are all 0: its square's inverse is still within the floats
 
@@ -101,7 +104,8 @@ def finished(
     family: Huber,
     beta: FloatArray,
 ) -> HuberFit:
-    """The fit of X (n, q), y (n,) and weights w (n,) at the scale s, solved from `beta` (q,), with its covariance."""
+    """The fit of X (n, q), y (n,) and weights w (n,) at the scale s, solved from `beta` (q,), with
+    its covariance."""
     beta = regress(X, y, s, w, family, beta)
     z = (y - X @ beta) / s
     residual = float(np.max(np.abs(X.T @ (w * family.psi(z))))) / len(y)

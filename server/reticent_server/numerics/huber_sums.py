@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""S(θ) = Σ ψ_c(x_i − θ) with Huber's ψ_c, exactly, at many points: records, c and θ are whole numbers.
+"""S(θ) = Σ ψ_c(x_i − θ) with Huber's ψ_c, exactly, at many points: records, c and θ are whole
+numbers.
 
 With A = #{x_i ≤ θ + c}, B = #{x_i ≤ θ − c} and P the running sums of the sorted records,
 

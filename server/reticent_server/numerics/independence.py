@@ -11,12 +11,14 @@ of rank (r − 1)(c − 1). In contrasts that diagonalise D against G in each ma
 diagonal with entries n λ_i μ_j + σ², so the statistic Σ R̃_ij²/(n λ_i μ_j + σ²) has a χ² law with
 (r − 1)(c − 1) degrees of freedom: without noise it is Pearson's; with it, its law holds the noise.
 
-Where few records are expected in a cell the χ² law is not that of the statistic: a table of 100 records with levels of 3 % was
-refused at a nominal 5 % in 6 to 14 % of 600 samples. So the p-value is also found by simulation of the noisy null, as Fisher's test is
-where its tables are too many to be gone through: DRAWS tables of round(t) records at π_rπ_cᵀ, with noise, all by the
-observed table's contrasts (1 to 6 % there).
+Where few records are expected in a cell the χ² law is not that of the statistic: a table of 100
+records with levels of 3 % was refused at a nominal 5 % in 6 to 14 % of 600 samples. So the p-value
+is also found by simulation of the noisy null, as Fisher's test is where its tables are too many to
+be gone through: DRAWS tables of round(t) records at π_rπ_cᵀ, with noise, all by the observed
+table's contrasts (1 to 6 % there).
 
-Everything here is post-processing of released values. Source: Gaboardi, Lim, Rogers & Vadhan (2016), Algorithm 1.
+Everything here is post-processing of released values. Source: Gaboardi, Lim, Rogers & Vadhan
+(2016), Algorithm 1.
 """
 
 from dataclasses import dataclass
@@ -36,8 +38,9 @@ _SAME = 1e-9  # relative difference of statistics that are equal but for roundin
 
 @dataclass(frozen=True, slots=True)
 class IndependenceTest:
-    """statistic: χ² with df degrees of freedom under independence. simulated_p_value: of DRAWS tables of the noisy null, for tables
-    with few records in some cells; None for more than LARGEST cells, or where it is not asked for."""
+    """statistic: χ² with df degrees of freedom under independence. simulated_p_value: of DRAWS
+    tables of the noisy null, for tables with few records in some cells; None for more than LARGEST
+    cells, or where it is not asked for."""
 
     statistic: float
     df: int
@@ -46,7 +49,8 @@ class IndependenceTest:
 
 
 def independence_test(table: FloatArray, sd: float, draws: int = DRAWS) -> IndependenceTest:
-    """The test for a released table (r, c), r, c ≥ 2, whose cells have noise of this sd; draws: 0 for none."""
+    """The test for a released table (r, c), r, c ≥ 2, whose cells have noise of this sd; draws: 0
+    for none."""
     total = max(float(table.sum()), 1.0)
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     row_basis, row_shares = contrasts(rows, sd)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noisy counts of cells that together hold a public number of records.
 
-Counts t = h + z with Σh = n and independent noise of variance σ² in each of K cells. Of all estimates of h that are
-linear in t and unbiased, the one of the least variance is the projection on Σ = n,
+Counts t = h + z with Σh = n and independent noise of variance σ² in each of K cells. Of all
+estimates of h that are linear in t and unbiased, the one of the least variance is the projection on
+Σ = n,
 
     h̃ = t − (Σt − n)/K,        covariance σ²(I − 11ᵀ/K),
 
-so that the standard error of one count falls by the factor √(1 − 1/K), and that of their sum is 0. Post-processing.
+so that the standard error of one count falls by the factor √(1 − 1/K), and that of their sum is 0.
+Post-processing.
 """
 
 from math import sqrt

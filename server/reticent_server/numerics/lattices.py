@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public lattices for whole columns: records as whole numbers of steps, small enough to be exact."""
+"""Public lattices for whole columns: records as whole numbers of steps, small enough to be
+exact."""
 
 from math import ceil, frexp, ldexp
 
@@ -27,7 +28,8 @@ def lattice_between(lower: float, upper: float, bits: int = BITS) -> Lattice:
 
 
 def to_lattice(lattice: Lattice, values: FloatArray) -> FloatArray:
-    """Whole numbers 0..size as float64, elementwise for values (any shape) in their units; not finite is 0."""
+    """Whole numbers 0..size as float64, elementwise for values (any shape) in their units; not
+    finite is 0."""
     with np.errstate(all="ignore"):
         steps = np.rint((values - lattice.origin) / lattice.step)
         return np.clip(np.where(np.isfinite(steps), steps, 0.0), 0.0, float(lattice.size))

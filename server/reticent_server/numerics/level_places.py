@@ -8,7 +8,8 @@ from reticent_server.domain.steps import FloatArray
 
 
 def level_places(codes: tuple[float, ...], values: FloatArray) -> NDArray[np.int64]:
-    """(rows,) which of the codes, all different, a value is; −1 for none of them, and for what is no number."""
+    """(rows,) which of the codes, all different, a value is; −1 for none of them, and for what is
+    no number."""
     order = np.argsort(np.asarray(codes))
     increasing = np.asarray(codes)[order]
     near = _nearest(increasing, values)

@@ -3,16 +3,18 @@
 
     f* = min_x max_j max(u_jᵀx − M⁻_j, M⁺_j − u_jᵀx)/s_j      u_j, M⁻ ≤ M⁺, s > 0 whole numbers
 
-This is the linear program min f subject to r_iᵀ(x, f) ≤ c_i over the 2K rows (u_j, −s_j), c = M⁻_j, and (−u_j, −s_j),
-c = −M⁺_j. A *basis* is d + 1 rows, independent, with multipliers λ ≥ 0 such that Σλ_i r_i = (0, …, 0, −1): then
-f ≥ −Σλ_i c_i for every feasible (x, f), with equality at the point where all rows of the basis hold with equality. The
-dual simplex method takes a row that this point violates into the basis, in the place of one that keeps λ ≥ 0;
-f does not fall. A point that violates no row is the optimum. Rows to take are looked for in float64 first;
-that the last point violates none is decided exactly. After MOST_PIVOTS pivots rows are chosen by Bland's rule, by
-which no basis comes twice: the method ends on every input.
+This is the linear program min f subject to r_iᵀ(x, f) ≤ c_i over the 2K rows (u_j, −s_j), c = M⁻_j,
+and (−u_j, −s_j), c = −M⁺_j. A *basis* is d + 1 rows, independent, with multipliers λ ≥ 0 such that
+Σλ_i r_i = (0, …, 0, −1): then f ≥ −Σλ_i c_i for every feasible (x, f), with equality at the point
+where all rows of the basis hold with equality. The dual simplex method takes a row that this point
+violates into the basis, in the place of one that keeps λ ≥ 0; f does not fall. A point that
+violates no row is the optimum. Rows to take are looked for in float64 first; that the last point
+violates none is decided exactly. After MOST_PIVOTS pivots rows are chosen by Bland's rule, by which
+no basis comes twice: the method ends on every input.
 
-Whether d + 1 rows are a basis depends on the signed u_j alone: λ_i s_i is in proportion to the kernel of the u_i. So
-there is a basis that is one for all s, M⁻, M⁺ (`signed_basis`), and an optimum of one program is a start for others.
+Whether d + 1 rows are a basis depends on the signed u_j alone: λ_i s_i is in proportion to the
+kernel of the u_i. So there is a basis that is one for all s, M⁻, M⁺ (`signed_basis`), and an
+optimum of one program is a start for others.
 
 Source: Bertsimas & Tsitsiklis (1997), §4.5; Bland (1977).
 """
@@ -75,7 +77,8 @@ class Optimum:
 
 
 def smallest_maximum(program: Program, start: Sequence[int]) -> Optimum:
-    """The optimum. start: a basis, as of `signed_basis` or of another program with these directions."""
+    """The optimum. start: a basis, as of `signed_basis` or of another program with these
+    directions."""
     basis = list(start)
     solved = inverse([program.row(i) for i in basis])
     if solved is None:
@@ -99,7 +102,8 @@ def _shares(solved: Matrix, row: Sequence[int]) -> Vector:
 
 
 def _leaving(basis: Sequence[int], last: Vector, share: Vector) -> int:
-    """Whose multiplier falls to 0 first: min λ_i/w_i over w_i > 0, λ = −last; of ties the smallest row."""
+    """Whose multiplier falls to 0 first: min λ_i/w_i over w_i > 0, λ = −last; of ties the smallest
+    row."""
     ratios = [
         (-v / w, basis[i], i) for i, (v, w) in enumerate(zip(last, share, strict=True)) if w > 0
     ]
@@ -107,7 +111,8 @@ def _leaving(basis: Sequence[int], last: Vector, share: Vector) -> int:
 
 
 def _violated(program: Program, point: Vector, value: Fraction, *, first: bool) -> int | None:
-    """The row that is violated most as far as float64 tells, else the first that is; None if none is."""
+    """The row that is violated most as far as float64 tells, else the first that is; None if none
+    is."""
     if not first:
         guess = _most_violated(program, point, value)
         if guess is not None and dot(program.row(guess), [*point, value]) > program.limit(guess):
@@ -124,7 +129,8 @@ def _violated(program: Program, point: Vector, value: Fraction, *, first: bool) 
 
 
 def _most_violated(program: Program, point: Vector, value: Fraction) -> int | None:
-    """By float64, at the distance from the point rounded to whole numbers, which is exact in them."""
+    """By float64, at the distance from the point rounded to whole numbers, which is exact in
+    them."""
     centre = [round(v) for v in point]
     rest = np.array([float(v - c) for v, c in zip(point, centre, strict=True)])
     at = program.directions.astype(object) @ np.array(centre, dtype=object)
@@ -145,8 +151,9 @@ def products(directions: IntArray, point: Vector) -> tuple[list[int], int]:
 
 
 def signed_basis(directions: IntArray) -> tuple[int, ...] | None:
-    """A basis with multipliers > 0, whatever s and M are: the first d independent u_j, and the first of the
-    others, u = Σ c_j u_j, whose c_j are all different from 0, with the signs of −c_j. None where there is none.
+    """A basis with multipliers > 0, whatever s and M are: the first d independent u_j, and the
+    first of the others, u = Σ c_j u_j, whose c_j are all different from 0, with the signs of −c_j.
+    None where there is none.
     """
     K, d = directions.shape
     whole = [[int(v) for v in row] for row in directions]
@@ -163,6 +170,6 @@ def signed_basis(directions: IntArray) -> tuple[int, ...] | None:
 
 
 def _rank(rows: Sequence[Sequence[int]]) -> int:
-    """Of at most d independent rows and one more."""
+    """The rank of at most d independent rows and one more."""
     gram = [[dot(a, b) for b in rows] for a in rows]
     return len(rows) if inverse(gram) is not None else len(rows) - 1

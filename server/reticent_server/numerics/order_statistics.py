@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Order statistics of a sample and of every sample within k replacements of it.
 
-X_(1) ≤ … ≤ X_(n), and X_(i) = −∞ for i < 1, +∞ for i > n. Quantiles are single order statistics, never
-interpolated. Replacing one record moves all order statistics weakly in one direction, each by at most
-one rank: X_(i) ≤ X′_(i) ≤ X_(i+1) for all i, or X_(i−1) ≤ X′_(i) ≤ X_(i) for all i. (∗)
+X_(1) ≤ … ≤ X_(n), and X_(i) = −∞ for i < 1, +∞ for i > n. Quantiles are single order statistics,
+never interpolated. Replacing one record moves all order statistics weakly in one direction, each by
+at most one rank: X_(i) ≤ X′_(i) ≤ X_(i+1) for all i, or X_(i−1) ≤ X′_(i) ≤ X_(i) for all i. (∗)
 
 A *window* of rank q and reach c is the array (…, 2c + 1) of X_(q+r), r = −c..c. Differences and
 comparisons of float64 values are monotone, so what follows holds of the rounded results too.
 
-Each function of k has the *shift property*: its value at k − 1 on a neighbour is within its value at k
-on the data, by (∗). Source: Nissim, Raskhodnikova & Smith (2007); Dwork & Lei (2009).
+Each function of k has the *shift property*: its value at k − 1 on a neighbour is within its value
+at k on the data, by (∗). Source: Nissim, Raskhodnikova & Smith (2007); Dwork & Lei (2009).
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,8 @@ def window(ordered: FloatArray, rank: int, reach: int) -> FloatArray:
 
 
 def partial_windows(rows: FloatArray, ranks: Sequence[int], reach: int) -> list[FloatArray]:
-    """The windows (k, 2 reach + 1) of increasing ranks of unordered rows (k, n), reordered in place.
+    """The windows (k, 2 reach + 1) of increasing ranks of unordered rows (k, n), reordered in
+    place.
 
     Afterwards entries a..b of a row are its order statistics a..b, in any order, for ranks a < b.
     """
@@ -57,8 +58,8 @@ def partial_windows(rows: FloatArray, ranks: Sequence[int], reach: int) -> list[
 
 
 def local_sensitivity(w: FloatArray, k: int) -> FloatArray:
-    """A^(k) = max_{t=0..k+1} (X_(q+t) − X_(q+t−k−1)): the largest change of X_(q) by one replacement
-    on any sample within k replacements. (…,) from a window of reach ≥ k + 1.
+    """A^(k) = max_{t=0..k+1} (X_(q+t) − X_(q+t−k−1)): the largest change of X_(q) by one
+    replacement on any sample within k replacements. (…,) from a window of reach ≥ k + 1.
 
     Shift: with (∗) upwards, X′_(q+t) − X′_(q+t−k) ≤ X_(q+t+1) − X_(q+t−k), a term of A^(k); and
     downwards ≤ X_(q+t) − X_(q+t−k−1), another.
@@ -72,14 +73,15 @@ def local_sensitivity(w: FloatArray, k: int) -> FloatArray:
 def smallest_gap(lower: FloatArray, upper: FloatArray, k: int) -> FloatArray:
     """s⁻_k = min_{a+b=k} (X_(q3−a) − X_(q1+b)): no sample within k replacements has a smaller gap.
 
-    (…,) from windows of q1 and q3 of reach ≥ k. Shift: one replacement moves X_(q3) down or X_(q1) up
-    by a rank, never both.
+    (…,) from windows of q1 and q3 of reach ≥ k. Shift: one replacement moves X_(q3) down or X_(q1)
+    up by a rank, never both.
     """
     return np.asarray(_gaps(_down(upper, k), _up(lower, k)).min(axis=-1))
 
 
 def largest_gap(lower: FloatArray, upper: FloatArray, k: int) -> FloatArray:
-    """s⁺_k = max_{a+b=k} (X_(q3+a) − X_(q1−b)): no sample within k replacements has a larger gap."""
+    """s⁺_k = max_{a+b=k} (X_(q3+a) − X_(q1−b)): no sample within k replacements has a larger
+    gap."""
     return np.asarray(_gaps(_up(upper, k), _down(lower, k)).max(axis=-1))
 
 
@@ -100,7 +102,8 @@ def _down(w: FloatArray, k: int) -> FloatArray:
 
 
 def safe_distance(safe: Callable[[int], bool], cap: int) -> int:
-    """max{k ≤ cap: safe(1), …, safe(k)} for a `safe` that never becomes true again; 0 if not safe(1).
+    """max{k ≤ cap: safe(1), …, safe(k)} for a `safe` that never becomes true again; 0 if not
+    safe(1).
 
     Where safe(i) on the data implies safe(i − 1) on every neighbour, this has sensitivity 1, and so
     has its minimum with a public cap.

@@ -5,16 +5,17 @@
     mean_t        = Σ_s used_s x_s / T,        T = Σ_s used_s, over the m places of the person
     deviation_t   = x_t − mean_t
 
-A person with fewer than `least` rows in use has none: a deviation of a single row is 0 and says nothing.
+A person with fewer than `least` rows in use has none: a deviation of a single row is 0 and says
+nothing.
 
-Privacy. Every value is a function of the m places of one person and of public values: sums are added place by place,
-whatever the block is. So a person that is replaced by another, of whatever number of rows, changes the values of
-that person's m places and no others, and every sum over rows or persons keeps the bound that it has without this.
-Rows out of use are 0 everywhere. Means over *other* persons' rows (of a period) would not be such functions: there are
-none here.
+Privacy. Every value is a function of the m places of one person and of public values: sums are
+added place by place, whatever the block is. So a person that is replaced by another, of whatever
+number of rows, changes the values of that person's m places and no others, and every sum over rows
+or persons keeps the bound that it has without this. Rows out of use are 0 everywhere. Means over
+*other* persons' rows (of a period) would not be such functions: there are none here.
 
-Source: the within transformation, e.g. Wooldridge (2010), Econometric Analysis of Cross Section and Panel Data,
-§10.5; means of a person as regressors: Mundlak (1978).
+Source: the within transformation, e.g. Wooldridge (2010), Econometric Analysis of Cross Section and
+Panel Data, §10.5; means of a person as regressors: Mundlak (1978).
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lengths of persons' Gram matrices A_u = Σ_t v_t v_tᵀ.
 
-‖A_u‖_F² = Σ_{s,t} (v_sᵀv_t)². Everything is added element by element in the order of places and coordinates, so that a
-person's length is bit-identical whatever block the person comes in.
+‖A_u‖_F² = Σ_{s,t} (v_sᵀv_t)². Everything is added element by element in the order of places and
+coordinates, so that a person's length is bit-identical whatever block the person comes in.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,8 @@ from reticent_server.domain.steps import FloatArray
 
 
 def gram_lengths(vectors: FloatArray, m: int) -> FloatArray:
-    """(persons,) ‖A_u‖_F of vectors (size, places), m consecutive places a person; of m = 1 the squared lengths."""
+    """(persons,) ‖A_u‖_F of vectors (size, places), m consecutive places a person; of m = 1 the
+    squared lengths."""
     products = _of_places if m <= len(vectors) else _of_coordinates
     total = np.zeros(vectors.shape[1] // m)
     for times, product in products(vectors, m):

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Huber's Proposal 2 as a convex problem: a solver with a public number of steps, and its influence.
+"""Huber's Proposal 2 as a convex problem: a solver with a public number of steps, and its
+influence.
 
-With u_i = (z_i − m)/s and 1_i = 1{|u_i| < c}, location and scale θ = (m, s) minimise the jointly convex
+With u_i = (z_i − m)/s and 1_i = 1{|u_i| < c}, location and scale θ = (m, s) minimise the jointly
+convex
 
     F(θ) = mean[s ρ_c(u)] + κs/2,   ∇F = −(mean ψ, (mean ψ² − κ)/2),
     ∇²F = S/s,   S = [[mean 1, mean u1], [mean u1, mean u²1]],   λ_max(S) ≤ 1 + c²
 
-over the box |m| ≤ D, |s − 1| ≤ D < 1. ∇F = 0 are the equations of Proposal 2; a record's influence is
+over the box |m| ≤ D, |s − 1| ≤ D < 1. ∇F = 0 are the equations of Proposal 2; a record's influence
+is
 
     s S⁻¹ v(t),   v(t) = (t, (t² − κ)/2),   t = ψ_c(u) ∈ [−c, c]
 
-whatever the law's skewness. ‖S⁻¹v(t)‖² is a quartic in t: its supremum is at an end or at a real root of its derivative.
+whatever the law's skewness. ‖S⁻¹v(t)‖² is a quartic in t: its supremum is at an end or at a real
+root of its derivative.
 
-`solve` takes projected gradient steps of length 1/B, B = (1 + c²)/(1 − D), from (0, 1). Let F be μ-strongly convex
-within r of its minimiser θ* over the box, μ = floor/(1 + D):
+`solve` takes projected gradient steps of length 1/B, B = (1 + c²)/(1 − D), from (0, 1). Let F be
+μ-strongly convex within r of its minimiser θ* over the box, μ = floor/(1 + D):
 
 1. F − F* ≤ B‖θ₀ − θ*‖²/(2t) ≤ BD²/t, so that after ⌈2BD²/(μr²)⌉ steps F − F* ≤ μr²/2 and the point is within r of θ*;
 2. each step then multiplies the squared distance by 1 − μ/B at most: ⌈(B/μ) ln(r²/τ²)⌉ steps reach τ.
 
-Records beyond |z| = D + c(1 + D) have |u| ≥ c in all of the box: they are moved there, which changes nothing. Sums over
-records between two points are differences of sums over the sorted records, all of moderate size.
+Records beyond |z| = D + c(1 + D) have |u| ≥ c in all of the box: they are moved there, which
+changes nothing. Sums over records between two points are differences of sums over the sorted
+records, all of moderate size.
 
-Source: Huber & Ronchetti (2009), ch. 7.7 (the convex form); Beck & Teboulle (2009); Avella-Medina (2021), Example 1.
+Source: Huber & Ronchetti (2009), ch. 7.7 (the convex form); Beck & Teboulle (2009); Avella-Medina
+(2021), Example 1.
 """
 
 from dataclasses import dataclass
@@ -34,7 +40,8 @@ from reticent_server.numerics.psi import Huber
 
 
 def jacobian(u: FloatArray, c: float) -> FloatArray:
-    """A (2, 2) = [[mean 1, mean u1], [2 mean u1, 2 mean u²1]] with 1 = 1{|u| < c}, u (n,) = (y − μ)/σ."""
+    """A (2, 2) = [[mean 1, mean u1], [2 mean u1, 2 mean u²1]] with 1 = 1{|u| < c}, u
+    (n,) = (y − μ)/σ."""
     inner = np.abs(u) < c
     one, first, second = inner.mean(), float((u * inner).mean()), float((u * u * inner).mean())
     return np.array([[one, first], [2 * first, 2 * second]])

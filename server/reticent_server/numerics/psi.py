@@ -3,7 +3,8 @@
 
     ρ(z) = z²/2 for |z| ≤ c, c|z| − c²/2 beyond;  ψ = ρ′ = max(−c, min(c, z))
 
-Source: Huber (1964), "Robust estimation of a location parameter"; Huber & Ronchetti (2009), ch. 4, 7.
+Source: Huber (1964), "Robust estimation of a location parameter"; Huber & Ronchetti (2009), ch. 4,
+7.
 """
 
 from dataclasses import dataclass

@@ -41,7 +41,8 @@ def dot(left: Sequence[Rational], right: Sequence[Rational]) -> Fraction:
 
 
 def exchanged(inverse: Matrix, column: int, share: Sequence[Fraction]) -> Matrix:
-    """The inverse after one row of the matrix has become Σ share_i · row_i; share of that row not 0."""
+    """The inverse after one row of the matrix has become Σ share_i · row_i; share of that row not
+    0."""
     rows = []
     for row in inverse:
         new = row[column] / share[column]

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simplex that lies under a maximum of affine functions, for exact rejection sampling.
 
-O(x) = max_i l_i(x) over the 2K functions ±(u_jᵀx − m_j)/s_j. Take d + 1 affine functions a_iᵀx − b_i ≤ O with multipliers
-λ_i > 0, Σλ_i = 1, Σλ_i a_i = 0: functions of O, or convex combinations of such. Then h = max_i (a_iᵀx − b_i) ≤ O; all of them
-are h_min = −Σλ_i b_i at one point c; and {h ≤ h_min + τ} is a simplex with the corners c + τD_m, a_iᵀD_m = 1 for i ≠ m. The
-law ∝ exp(−ηh) is that of
+O(x) = max_i l_i(x) over the 2K functions ±(u_jᵀx − m_j)/s_j. Take d + 1 affine functions
+a_iᵀx − b_i ≤ O with multipliers λ_i > 0, Σλ_i = 1, Σλ_i a_i = 0: functions of O, or convex
+combinations of such. Then h = max_i (a_iᵀx − b_i) ≤ O; all of them are h_min = −Σλ_i b_i at one
+point c; and {h ≤ h_min + τ} is a simplex with the corners c + τD_m, a_iᵀD_m = 1 for i ≠ m. The law
+∝ exp(−ηh) is that of
 
     x = c + (1/η) Σ_{m≠i} E_m D_m,   h(x) = h_min + (1/η) Σ_{m≠i} E_m,
 
-i with probability λ_i (the facet; the share of the cone over it), E_m independent standard exponentials: their
-sum is the level's Gamma(d, 1), and their shares of it are uniform on the facet. Its mass is
+i with probability λ_i (the facet; the share of the cone over it), E_m independent standard
+exponentials: their sum is the level's Gamma(d, 1), and their shares of it are uniform on the facet.
+Its mass is
 
     Z_h = e^(−ηh_min) |det (D_m − D_0)_{m≥1}| η^(−d).
 
@@ -27,8 +29,9 @@ simplices the one with the smallest Z_h is taken:
 
        E (number of proposals) = Z_h/Z_O ≤ (1.02 e (d + ηf*))^d.
 
-It exists on every table whose scales are above 0, as does a draw: nothing here can fail. All that is returned
-is exact; float64 is used to choose, and a choice that is not exactly a simplex is passed over.
+It exists on every table whose scales are above 0, as does a draw: nothing here can fail. All that
+is returned is exact; float64 is used to choose, and a choice that is not exactly a simplex is
+passed over.
 """
 
 from collections.abc import Sequence
@@ -60,7 +63,8 @@ _NEARLY_LARGEST = 1.01  # |c_ij| where exchanges for J end; 1.02 in the bound is
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Simplex:
-    """lowest: h_min. centre: c (d,). edges: D_m, m = 0..d, each (d,). shares: λ (d + 1,). All exact."""
+    """lowest: h_min. centre: c (d,). edges: D_m, m = 0..d, each (d,). shares: λ (d + 1,). All
+    exact."""
 
     lowest: Fraction
     centre: Vector
@@ -140,8 +144,9 @@ def exchanges(functions: Affine, start: Sequence[int], eta: float) -> tuple[int,
 def _best_exchange(functions: Affine, basis: IntArray, eta: float) -> tuple[int, int] | None:
     """(place in the basis, function) of the best exchange; None where ln Z_h does not fall.
 
-    With M = [a_i; 1], w = M⁻¹[a_q; 1] and θ = min_{w_j > 0} λ_j/w_j, attained at j, the new multipliers are λ − θw and
-    θ (of q, in the place of j), and det M is multiplied by w_j: ln Z_h = −ηh_min − ln|det M| − Σ ln λ_i + const.
+    With M = [a_i; 1], w = M⁻¹[a_q; 1] and θ = min_{w_j > 0} λ_j/w_j, attained at j, the new
+    multipliers are λ − θw and θ (of q, in the place of j), and det M is multiplied by w_j: ln
+    Z_h = −ηh_min − ln|det M| − Σ ln λ_i + const.
     """
     a, b = functions.a[basis], functions.b[basis]
     M = np.vstack([a.T, np.ones(len(basis))])

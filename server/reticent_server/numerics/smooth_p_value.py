@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The noise of a private p-value: the influence of a record on 2Φ(−√n|U|), made smooth.
 
-With t = √n|U| and γ_U = sup|IF|/√V the functional α(t) = 2Φ(−t) has the influence bound γ_α = 2√n φ(t) γ_U. It falls
-so fast in t that scales of neighbours, whose t differ by s = 2γ_U/√n, differ by a factor e^(st): noise in proportion
-to it is not private. In its place
+With t = √n|U| and γ_U = sup|IF|/√V the functional α(t) = 2Φ(−t) has the influence bound γ_α = 2√n
+φ(t) γ_U. It falls so fast in t that scales of neighbours, whose t differ by s = 2γ_U/√n, differ by
+a factor e^(st): noise in proportion to it is not private. In its place
 
     φ*(t) = sup_{k ≥ 0} e^(−βk) φ((t − ks)₊),   β = ε/(4(1 + ln(2/δ))),
 
-has φ*(t) ≥ φ(t) and φ*(t − s) ≤ e^β φ*(t). The exponent −βk − (t − ks)²/2 is concave: its maximum over [0, t/s] is at
-k = (t − β/s)/s, or at an end.
+has φ*(t) ≥ φ(t) and φ*(t − s) ≤ e^β φ*(t). The exponent −βk − (t − ks)²/2 is concave: its maximum
+over [0, t/s] is at k = (t − β/s)/s, or at an end.
 
 Source: Avella-Medina (2021), Theorem 4; Nissim, Raskhodnikova & Smith (2007).
 """

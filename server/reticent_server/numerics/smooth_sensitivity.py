@@ -3,10 +3,11 @@
 
     SS_β(X_(h)) = max_{k ≥ 0} e^(−βk) A^(k) = max_{0 ≤ i ≤ h ≤ j ≤ n+1} (X_(j) − X_(i)) e^(−β(j−i−1))
 
-with X_(0) the lower and X_(n+1) the upper bound (Nissim, Raskhodnikova & Smith 2007). For i < i′ and
-j < j′ the ratio of (i, j′) to (i, j) is at most that of (i′, j′) to (i′, j), since (X_(j′) − x)/(X_(j) − x)
-increases in x. The best j therefore does not decrease in i, and halving the rows finds all of them; a
-choice that rounding spoils by a factor 1 − e costs a factor 1 − e in the rows beside it, no more.
+with X_(0) the lower and X_(n+1) the upper bound (Nissim, Raskhodnikova & Smith 2007). For i < i′
+and j < j′ the ratio of (i, j′) to (i, j) is at most that of (i′, j′) to (i′, j), since
+(X_(j′) − x)/(X_(j) − x) increases in x. The best j therefore does not decrease in i, and halving
+the rows finds all of them; a choice that rounding spoils by a factor 1 − e costs a factor 1 − e in
+the rows beside it, no more.
 """
 
 import numpy as np

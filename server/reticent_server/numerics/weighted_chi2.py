@@ -5,10 +5,10 @@ With K(s) = −½ Σ log(1 − 2λ_i s) the survival function is the inverse Lap
 
     P(Σ λ_i Z_i² > x) = (1/2πi) ∫ exp(K(s) − sx)/s ds
 
-over any path from −i∞ to +i∞ that crosses the real axis inside (0, 1/(2 max λ)). The path taken is the
-parabola s = c + b u² + i w u through the integrand's saddle point c: it goes round the branch cut on
-the right, where exp(−sx) decays, and the trapezoidal rule in v, u = sinh v, converges geometrically,
-with a small relative error deep in the tail as well (Helstrom 1996).
+over any path from −i∞ to +i∞ that crosses the real axis inside (0, 1/(2 max λ)). The path taken is
+the parabola s = c + b u² + i w u through the integrand's saddle point c: it goes round the branch
+cut on the right, where exp(−sx) decays, and the trapezoidal rule in v, u = sinh v, converges
+geometrically, with a small relative error deep in the tail as well (Helstrom 1996).
 """
 
 import numpy as np
@@ -16,7 +16,8 @@ from scipy.optimize import brentq
 
 from reticent_server.domain.steps import FloatArray
 
-# of the trapezoidal rule, which converges geometrically: fewer lose digits of a p-value, more take time
+# of the trapezoidal rule, which converges geometrically: fewer lose digits of a p-value, more take
+# time
 _POINTS = 1500
 # exponent at which the integrand is cut: e⁻⁴⁵ = 3·10⁻²⁰ of its peak, below float64's rounding
 _DECAY = 45.0

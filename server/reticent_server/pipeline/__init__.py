@@ -8,6 +8,7 @@ pay       coverage, budgets, books, accounts, account_history
 compute   answer, deferred, fair_queue, schedule, pace, calibration, settling, recovery, profile, anchoring, services
 show      browse, documents, publishing, oversight, metrics, readiness
 
-`answer` has the order of the stages: nothing is computed that was not charged. A frozen `request.Request` goes through
-them: what is asked, of which public facts, who pays, and what the accounts say; with its plan it is `Prepared`.
+`answer` has the order of the stages: nothing is computed that was not charged. A frozen
+`request.AdmittedRequest` goes through them: what is asked, of which public facts, who pays, and
+what the accounts say; with its plan it is `Prepared`.
 """

@@ -15,7 +15,7 @@ HISTORY = 2_000
 """Last entries of an account that a page looks at."""
 
 POINTS = 160
-"""Charges of a chart, four pixels each of its 640: an ε under zcdp is a bisection of 1 ms."""
+"""Charges of a chart, four pixels each of its 640: an ε under zcdp or gdp is a bisection of 1 ms."""
 
 _CAPS = ("open", "cap")
 """Actions of entries that say what the cap is from then on."""
@@ -23,7 +23,7 @@ _CAPS = ("open", "cap")
 
 @dataclass(frozen=True, slots=True)
 class AccountPoint:
-    """An account after one entry, in ε (under zcdp: the ε that the spent ρ implies at the account's δ′ of that time, and
+    """An account after one entry, in ε (under zcdp and gdp: the ε that the spent ρ implies at the account's δ′ of that time, and
     the ε that was given as the cap). at: ISO 8601. sets_cap: whether the entry opened the account or changed its cap."""
 
     at: str

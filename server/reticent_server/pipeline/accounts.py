@@ -12,9 +12,9 @@ Json = dict[str, Any]
 
 def account_json(balance: Balance, project: str | None = None) -> Json:
     """An account, the same for its analyst, the console and the command line: `total`, `spent` and `remaining`
-    in the units that it is kept in, which add up: (ε, δ) under basic, (rho, rho_delta) under zcdp.
+    in the units that it is kept in, which add up: (ε, δ) under basic, (rho, rho_delta) under zcdp and gdp.
 
-    Under zcdp `total` has the (ε, δ) that were given, too, and `spent` and `remaining` have the ε that their
+    Under these `total` has the (ε, δ) that were given, too, and `spent` and `remaining` have the ε that their
     rho implies at the account's δ′; as it grows like √rho, those two do not add up to the total.
     project: the name of the shared project whose account it is; None: the analyst's own.
     """

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Anchoring while a server runs: the last entry is written down again and again, and looked for first.
+"""Anchoring while a server runs: the last entry is written down again and again, and looked for
+first.
 
-A database that is put back to an older state under a running server would let it spend the same budget
-twice; so every process of a server looks, and ends itself when the last anchor is gone from the chain.
+A database that is put back to an older state under a running server would let it spend the same
+budget twice; so every process of a server looks, and ends itself when the last anchor is gone from
+the chain.
 """
 
 from threading import Event

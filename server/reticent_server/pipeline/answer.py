@@ -41,7 +41,7 @@ from reticent_server.pipeline.documents import (
     unplanned_body,
 )
 from reticent_server.pipeline.pace import shown_after_ms
-from reticent_server.pipeline.request import Prepared, Request, admitted
+from reticent_server.pipeline.request import AdmittedRequest, Prepared, admitted
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.wanted import Wanted, least_plan
@@ -123,7 +123,7 @@ def finished(services: Services, ready: Prepared | bytes) -> bytes:
     return charge_and_execute(services, ready)
 
 
-def covered(services: Services, principal: Principal, ask: Ask) -> Request | bytes:
+def covered(services: Services, principal: Principal, ask: Ask) -> AdmittedRequest | bytes:
     """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key has made a release of it already.
 
     Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover (pipeline.coverage).
@@ -137,7 +137,7 @@ def covered(services: Services, principal: Principal, ask: Ask) -> Request | byt
     return request
 
 
-def prepared(services: Services, request: Request | bytes) -> Prepared | bytes:
+def prepared(services: Services, request: AdmittedRequest | bytes) -> Prepared | bytes:
     """Plans it: free. What was stored where it cannot be planned any more, after a change of the policy or of the schema: a refusal
     would say that nothing was charged."""
     if isinstance(request, bytes):
@@ -156,7 +156,7 @@ def prepared(services: Services, request: Request | bytes) -> Prepared | bytes:
     return request.planned_as(planned)
 
 
-def _stored(services: Services, request: Request) -> bytes | Pending | None:
+def _stored(services: Services, request: AdmittedRequest) -> bytes | Pending | None:
     """What the request's key has made of it, if anything."""
     ask, asker = request.ask, str(request.analyst_id)
     return services.ledger.stored(asker, ask.dataset, ask.canonical(), ask.idempotency_key)

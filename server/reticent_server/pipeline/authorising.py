@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""May the caller ask about a data set, and which project pays: from access and the catalogue alone."""
+"""May the caller ask about a data set, and which project pays: from access and the catalogue
+alone."""
 
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ SEVERAL = "Several of your projects have this data set; say in `project` which o
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """facts: of the data set. project_id: of the shared project that pays; None: the caller's own."""
+    """facts: of the data set. project_id: of the shared project that pays; None: the caller's
+    own."""
 
     facts: DatasetFacts
     project_id: str | None
@@ -23,11 +25,11 @@ class Admitted:
 def authorised(
     services: Services, principal: Principal, dataset: str, project: str | None = None
 ) -> Admitted:
-    """project: the name of a shared project; None: the caller's own where it has a grant, else the one
-    shared project that has.
+    """project: the name of a shared project; None: the caller's own where it has a grant, else the
+    one shared project that has.
 
-    Raises NotFound for a data set or a project that is absent, over, or not the caller's, all alike;
-    InvalidRequest where no project is named and several could pay.
+    Raises NotFound for a data set or a project that is absent, over, or not the caller's, all
+    alike; InvalidRequest where no project is named and several could pay.
     """
     if project is None and services.access.granted(principal.id, dataset):
         return Admitted(services.catalog.facts(dataset), None)

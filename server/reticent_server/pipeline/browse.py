@@ -38,7 +38,8 @@ def dataset(services: Services, principal: Principal, name: str) -> Json:
 def persons(
     services: Services, principal: Principal, name: str, features: Mapping[str, str]
 ) -> Json:
-    """A data set as a table with one row a person. Raises as `dataset`, and InvalidQuery, InvalidFormula."""
+    """A data set as a table with one row a person. Raises as `dataset`, and InvalidQuery,
+    InvalidFormula."""
     facts = granted_facts(services, principal, name)
     return dataset_json(facts_of_persons(facts, parse_view(features, facts.schema)))
 
@@ -86,7 +87,8 @@ def releases(services: Services, principal: Principal, limit: int, offset: int) 
 
 
 def shown(services: Services, stored: bytes | Pending) -> bytes:
-    """A settled release's stored bytes; of one that is not visible yet, what was promised when charging."""
+    """A settled release's stored bytes; of one that is not visible yet, what was promised when
+    charging."""
     if isinstance(stored, bytes):
         return stored
     facts = services.catalog.facts_of(stored.version_id)

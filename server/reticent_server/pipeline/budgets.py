@@ -21,7 +21,7 @@ NO_CAP = "No cap over all analysts is set yet for this data set; until then noth
 class BudgetChange:
     """A budget to be set. rule None: the account's own, zcdp for a new one. by: who sets it.
 
-    query_delta: δ″, what queries may be charged of δ under zcdp; None: as it was, a tenth of δ for a new account.
+    query_delta: δ″, what queries may be charged of δ under zcdp and gdp; None: as it was, a tenth of δ for a new account.
     """
 
     epsilon: float
@@ -135,7 +135,7 @@ def balance_of(books: Books, account: str) -> Balance:
 def credit(
     books: Books, account: str, primary: float, delta: float, *, reason: str, by: str
 ) -> Balance:
-    """Takes an amount off what is spent. primary: ε under the rule basic, ρ under zcdp.
+    """Takes an amount off what is spent. primary: ε under the rule basic, ρ under the others.
 
     Raises NotFound, InvalidRequest (no reason, no amount), Conflict (less is spent), SecondPerson.
     """

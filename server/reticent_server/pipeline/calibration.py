@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast this machine is: the examples of every kind, on rows that are made up, by an engine of its own."""
+"""How fast this machine is: the examples of every kind, on rows that are made up, by an engine of
+its own."""
 
 import time
 from collections import defaultdict
@@ -22,14 +23,16 @@ from reticent_server.pipeline.pace import Shares
 from reticent_server.pipeline.services import Services
 
 FEW, RECORDS = 10**4, 1 << 17
-"""Where what is between two passes takes the time, and where rows do: enough that threads get their processes, which takes a second
-once; few enough for half a minute in all, beside what the server does."""
+"""Where what is between two passes takes the time, and where rows do: enough that threads get their
+processes, which takes a second once; few enough for half a minute in all, beside what the server
+does."""
 
 ROUNDS = 3
 """Of which the first reads the columns and starts processes."""
 
 USUAL = 0.5
-"""What the examples take of what is expected of them, on average, on the machine whose pace is 1."""
+"""What the examples take of what is expected of them, on average, on the machine whose pace is
+1."""
 
 log = EventLogger(__name__)
 
@@ -50,7 +53,8 @@ class MadeUp:
 
 
 def example_plans(n: int, *, first: bool) -> list[tuple[str, Plan]]:
-    """Kind and plan of every example (first: of each kind's first) that can be planned for n records without a profile."""
+    """Kind and plan of every example (first: of each kind's first) that can be planned for n
+    records without a profile."""
     facts = DatasetFacts("example", "example", 1, "example", n, example.SCHEMA, None)
     chosen = (
         (kind.name, question)
@@ -62,7 +66,8 @@ def example_plans(n: int, *, first: bool) -> list[tuple[str, Plan]]:
 
 
 def milliseconds(engine: LocalEngine, plans: Sequence[Plan], rounds: int) -> list[float]:
-    """What each takes: the best of some rounds of all of them, since what else the machine does only adds, and passes."""
+    """What each takes: the best of some rounds of all of them, since what else the machine does
+    only adds, and passes."""
     best = [float("inf")] * len(plans)
     for _ in range(rounds):
         for k, plan in enumerate(plans):
@@ -74,13 +79,15 @@ def milliseconds(engine: LocalEngine, plans: Sequence[Plan], rounds: int) -> lis
 
 
 def speed_of(plans: Sequence[Plan], took: Sequence[float]) -> float:
-    """How long the machine takes, relative to the one whose pace is 1; took: milliseconds of each plan."""
+    """How long the machine takes, relative to the one whose pace is 1; took: milliseconds of each
+    plan."""
     ratios = [ms / (plan.expected_ms or ms) for plan, ms in zip(plans, took, strict=True)]
     return fmean(ratios) / USUAL
 
 
 def keep_pace(services: Services, processes: int) -> None:
-    """Measures the machine beside what the server does; deadlines are the plans' own until it is done.
+    """Measures the machine beside what the server does; deadlines are the plans' own until it is
+    done.
 
     processes: that serve on it.
     """

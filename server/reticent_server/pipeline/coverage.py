@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the accounts cover a plan: said before anything is charged, in the units that the accounts are kept in.
+"""Whether the accounts cover a plan: said before anything is charged, in the units that the
+accounts are kept in.
 
-A request for more than is left is refused before it is planned (planning takes a server's time and its answer is known); the ledger
-decides, when it charges.
+A request for more than is left is refused before it is planned (planning takes a server's time and
+its answer is known); the ledger decides, when it charges.
 """
 
 from typing import Any
@@ -16,8 +17,9 @@ from reticent_server.ledger.rules import charge
 
 
 def coverage_json(ready: Plan, standing: Standing) -> dict[str, Any]:
-    """`covered`: whether a release would be charged now. By account, the analyst's and that of all analysts (the
-    data set's population): what the plan costs there and what is left; null where no budget is set."""
+    """`covered`: whether a release would be charged now. By account, the analyst's and that of all
+    analysts (the data set's population): what the plan costs there and what is left; null where no
+    budget is set."""
     analyst = _account(ready, standing.analyst)
     dataset = _account(ready, standing.population)
     covered = all(each is not None and each["covered"] for each in (analyst, dataset))
@@ -25,7 +27,8 @@ def coverage_json(ready: Plan, standing: Standing) -> dict[str, Any]:
 
 
 def refuse_uncovered(standing: Standing, least: PrivacyCost) -> None:
-    """Raises BudgetExhausted, as charging would, where an account is not set or has less left than `least`."""
+    """Raises BudgetExhausted, as charging would, where an account is not set or has less left than
+    `least`."""
     for account, is_analysts in ((standing.population, False), (standing.analyst, True)):
         if account is None:
             raise no_account(is_analysts=is_analysts)

@@ -3,7 +3,7 @@
 
 The policy's δ (DatasetFacts.default_delta) stands where no account is charged for it: under the rule zcdp the δ
 of a Gaussian release only says at which ε its ρ is shown. Where an account is charged, δ is at most a QUERIES-th
-of the account's whole δ (under zcdp: of δ″), so that QUERIES such requests fit. It depends on totals alone, never on
+of the account's whole δ (under zcdp and gdp: of δ″), so that QUERIES such requests fit. It depends on totals alone, never on
 what is left: the same question has the same guarantee until the curator changes an account. Free, from public facts.
 
 A request is stored with its δ filled in. A retry of an idempotency key takes the δ that was stored, so that a
@@ -48,7 +48,7 @@ def with_stored_delta(ask: Ask, standing: Standing) -> Ask:
 
 def planned(facts: DatasetFacts, ask: Ask, standing: Standing) -> tuple[Ask, Plan]:
     """The ask with its δ, and its plan. Raises what planning raises; charges nothing."""
-    privacy, gaussian = ask.privacy, standing.adds_epsilon
+    privacy, gaussian = ask.privacy, standing.has_gaussian
     if privacy.delta is not None or standing.request is not None:
         return ask, planning.plan(facts, ask.query, privacy, gaussian=gaussian)
     privacy = replace(privacy, delta=facts.default_delta)
@@ -77,7 +77,7 @@ def least_cost(facts: DatasetFacts, ask: Ask, standing: Standing) -> PrivacyCost
         delta = min(least, facts.default_delta)
     epsilon, delta = planning.checked_privacy(facts, Privacy(ask.privacy.epsilon, delta))
     rho = rho_units(epsilon, delta) * _LEAST.numerator // _LEAST.denominator
-    return PrivacyCost(decimal_units(epsilon, EPSILON_UNITS), 0, rho)
+    return PrivacyCost(decimal_units(epsilon, EPSILON_UNITS), 0, rho, gaussian=rho)
 
 
 def _payable(cost: PrivacyCost, standing: Standing) -> int | None:

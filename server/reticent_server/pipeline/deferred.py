@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases that are answered later: accepted and charged now, computed at their turn, cancelled before.
+"""Releases that are answered later: accepted and charged now, computed at their turn, cancelled
+before.
 
 answer_later   authorise → plan → is there room? → reserve (queued) → 202
 at the turn    begin (or skip, where it was cancelled) → execute → settle
@@ -64,7 +65,8 @@ def accept(services: Services, principal: Principal, planned: Prepared | bytes) 
 
 
 def cancel(services: Services, principal: Principal, release_id: str) -> bytes:
-    """Cancels a release that has not begun, and gives back its cost and its turn; the cancelled release.
+    """Cancels a release that has not begun, and gives back its cost and its turn; the cancelled
+    release.
 
     Raises NotFound, Conflict where it has begun (after that there is no refund), and RateLimited: a
     cancelled release costs no budget, and leaves entries in the ledger for ever.
@@ -90,8 +92,8 @@ def queue_again(services: Services, stale: Stale) -> None:
 
 
 def close(services: Services) -> None:
-    """Ends the queue: what has begun is finished, and of what has not the leases are given up, so that
-    the next server, or a retry with its idempotency key, computes it at once."""
+    """Ends the queue: what has begun is finished, and of what has not the leases are given up, so
+    that the next server, or a retry with its idempotency key, computes it at once."""
     left = [reservation.lease for reservation in services.queue.close()]
     if left:
         services.settler.give_up(*left)
@@ -100,8 +102,8 @@ def close(services: Services) -> None:
 def _expected_start(
     services: Services, principal: Principal, key: str | None, duration_ms: int
 ) -> int:
-    """When the release is expected to begin, after all of the analyst's that are not settled, in every
-    process. Raises QueueFull; but a key that was used before is no new release."""
+    """When the release is expected to begin, after all of the analyst's that are not settled, in
+    every process. Raises QueueFull; but a key that was used before is no new release."""
     own_ms = services.ledger.planned_ms(principal.id)
     limit = services.settings.queue_seconds
     excess_ms = own_ms + duration_ms - 1000 * limit
@@ -147,8 +149,8 @@ def _resumed(services: Services, stale: Stale, start_ms: int) -> Computation | N
 
 
 def _under_lease(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
-    """The reservation under a computing lease. Where the database is away, the release is found again
-    by recovery as soon as it is back."""
+    """The reservation under a computing lease. Where the database is away, the release is found
+    again by recovery as soon as it is back."""
     try:
         with services.settler.giving_up_undecided():
             return services.ledger.begin(queued, start_ms)

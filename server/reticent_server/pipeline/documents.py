@@ -5,6 +5,7 @@ import json
 from dataclasses import asdict, replace
 from typing import Any
 
+from reticent_server.accounting import gaussian_account
 from reticent_server.domain.cost import (
     DELTA_UNITS,
     EPSILON_UNITS,
@@ -28,13 +29,15 @@ from reticent_server.pipeline.wanted import precision_json
 Json = dict[str, Any]
 
 
-def charged_json(cost: PrivacyCost) -> dict[str, float]:
+def charged_json(cost: PrivacyCost) -> dict[str, float | None]:
     """What a request costs, as floats for display; the ledger holds exact integers."""
+    price = gaussian_account.price(cost)
     return {
         "epsilon": from_units(cost.epsilon, EPSILON_UNITS),
         "delta": from_units(cost.delta, DELTA_UNITS),
         "rho": from_units(cost.rho, RHO_UNITS),
         "rho_delta": from_units(cost.rho_delta, DELTA_UNITS),
+        "rho_gdp": None if price == gaussian_account.UNPAYABLE else from_units(price, RHO_UNITS),
     }
 
 
@@ -203,11 +206,12 @@ def _unit_json(schema: Schema) -> Json:
 def _column_json(column: Column) -> Json:
     """Bounds of a categorical column are those of its codes, so they are left out; of dates they are days since 1970-01-01."""
     return {
-        "kind": column.kind.value,
+        "kind": column.kind.word,
         "lower": None if column.levels else column.lower,
         "upper": None if column.levels else column.upper,
         "levels": list(column.levels) if column.levels else None,
         "missing": list(column.missing),
+        "ordered": column.kind.has_levels and column.kind.has_order,
         "date": column.is_date,
         "derived": None if column.recode.derived is None else column.recode.derived.text,
         "role": column.role or None,

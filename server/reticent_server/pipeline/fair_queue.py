@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose turn it is: a fair queue of releases that are answered later, on a number of slots.
 
-A turn lasts its planned time, even where the computation ends before. One owner has one turn at a time;
-of several owners who wait, the one begins who has had the least planned time since they began to wait
-(start-time fair queueing: Goyal, Vin & Cheng 1997). Everything follows from arrivals, cancellations,
-planned times and the clock: nothing that is computed can change it.
+A turn lasts its planned time, even where the computation ends before. One owner has one turn at a
+time; of several owners who wait, the one begins who has had the least planned time since they began
+to wait (start-time fair queueing: Goyal, Vin & Cheng 1997). Everything follows from arrivals,
+cancellations, planned times and the clock: nothing that is computed can change it.
 """
 
 from collections import deque
@@ -36,7 +36,8 @@ class FairQueue:
     def __init__(self, slots: int) -> None:
         self._slots = [_Slot() for _ in range(slots)]
         self._queues: dict[str, deque[Waiting]] = {}
-        # The planned time that each owner has had, on the queue's scale, and that of who began last.
+        # The planned time that each owner has had, on the queue's scale, and that of who began
+        # last.
         self._served: dict[str, int] = {}
         self._level = 0
 
@@ -69,7 +70,8 @@ class FairQueue:
         return waiting, start
 
     def skip(self, waiting: Waiting, now_ms: int) -> None:
-        """Gives back a turn that has just begun, as there is nothing to compute: it was cancelled."""
+        """Gives back a turn that has just begun, as there is nothing to compute: it was
+        cancelled."""
         for slot in self._slots:
             if slot.waiting is waiting:
                 slot.free_ms, slot.waiting = now_ms, None
@@ -102,7 +104,8 @@ class FairQueue:
             yield from queue
 
     def _next_owner(self, now_ms: int) -> str | None:
-        """Of those whose last turn is over, the one who has had the least; then who waits longest."""
+        """Of those whose last turn is over, the one who has had the least; then who waits
+        longest."""
         ready = [owner for owner in self._queues if self._until(owner) <= now_ms]
         return min(ready, key=self._rank, default=None)
 
@@ -115,7 +118,8 @@ class FairQueue:
         return max(own, default=0)
 
     def _replace(self, owner: str, queue: deque[Waiting]) -> None:
-        """Forgets an owner for whom nothing waits; and what everybody has had, when nobody waits."""
+        """Forgets an owner for whom nothing waits; and what everybody has had, when nobody
+        waits."""
         self._queues[owner] = queue
         if not queue:
             del self._queues[owner]

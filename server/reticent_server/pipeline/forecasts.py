@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forecast of a plan: the estimator's own, and the ε at which its noise would fall to a target.
 
-From public facts only. The targets are ratios of privacy to sampling standard error, of the coefficient
-with the largest: at 1 the intervals are √2 times as wide as sampling alone would make them, at ½ by 12 %.
+From public facts only. The targets are ratios of privacy to sampling standard error, of the
+coefficient with the largest: at 1 the intervals are √2 times as wide as sampling alone would make
+them, at ½ by 12 %.
 """
 
 from collections.abc import Callable
@@ -37,16 +38,18 @@ MAX_EPSILON = 100.0  # where the search for ε ends: no larger one can be asked 
 # units of ρ where the search starts: ε of some 10⁻⁴, at which no forecast has an answer
 LEAST_RHO = 1000
 _AMPLE, _SMALL = 1.02, 1.1
-"""Widths relative to no privacy: from 2 % down a reader sees no difference, and 10 % more is what many would take for a half of ε or less."""
+"""Widths relative to no privacy: from 2 % down a reader sees no difference, and 10 % more is what
+many would take for a half of ε or less."""
 _LEAST_EPSILON = 0.01  # below it no advice is given
 _DIGITS = 3  # significant ones of an ε that is shown, rounded up
 
 
 def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
-    """The estimator's forecast; of a regression model also `epsilon_for`, at `target` or at 1 and ½.
+    """The estimator's forecast; of a regression model also `epsilon_for`, at `target` or at 1 and
+    ½.
 
-    epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for a
-    target of another kind.
+    epsilon null: the target is not reached at any ε that can be asked for. Raises InvalidQuery for
+    a target of another kind.
     """
     forecast = dict(ready.planned.forecast)
     fit = ready.planned.fit
@@ -70,7 +73,8 @@ def forecast_json(ready: Plan, target: float | None = None) -> dict[str, Any]:
 
 
 def thrift(ready: Plan) -> str:
-    """The ε at which noise would still be small, where most of what is asked buys nothing; else empty."""
+    """The ε at which noise would still be small, where most of what is asked buys nothing; else
+    empty."""
     known = ready.planned.precision
     ratios = [] if known is None else list(known.ci_ratios)
     if not ratios or any(ratio is None or ratio > _AMPLE for ratio in ratios):
@@ -100,7 +104,8 @@ def epsilon_for(
     conversion: Conversion,
     search: Search = least_rho,
 ) -> float | None:
-    """The ε, to three digits and rounded up, at which ratio(ρ) falls to `target`; start: where the search begins."""
+    """The ε, to three digits and rounded up, at which ratio(ρ) falls to `target`; start: where the
+    search begins."""
     limits = (LEAST_RHO, conversion.rho_units(MAX_EPSILON, delta))
     rho = search(ratio, target, start, limits)
     return None if rho is None else min(rounded_up(conversion.epsilon_of(rho, delta)), MAX_EPSILON)

@@ -3,13 +3,13 @@
 
 A plan under the rule basic is charged (ε, δ); how much ρ it may spend for that is a matter of the conversion alone. The one
 for Gaussian noise (accounting.gaussian) allows 15 % more at (1, 10⁻⁶), so 7 % less noise. Under the rule zcdp it is ρ that is charged,
-and nothing is gained. Proof: accounting.gaussian, mechanisms.gaussian_cost; the engine adds up what the steps cost
+and nothing is gained. Under the rule gdp it is ρ, too, and as much more of it is there. Proof: accounting.gaussian, mechanisms.gaussian_cost; the engine adds up what the steps cost
 there, so what is planned here decides how much noise there is and not how private it is.
 """
 
 from dataclasses import replace
 
-from reticent_server.accounting import gaussian
+from reticent_server.accounting import gaussian, gaussian_account
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
@@ -52,6 +52,15 @@ def _less(rho: int, least: int, allowed: int, cost: int | None) -> int:
     """
     scaled = 0 if cost is None else rho * allowed // cost - _UNITS
     return scaled if scaled > least else (rho + least) // 2
+
+
+def price(planned: Planned) -> int:
+    """What it is charged under the rule gdp (accounting.gaussian_account); 0 where not all of its parts are priced."""
+    cost = most(planned)
+    if cost is None:
+        return 0
+    counted = sum(part.bins for part in planned.gaussian_counts or ())
+    return cost + gaussian_account.COUNT_FEE * counted
 
 
 def most(planned: Planned) -> int | None:

@@ -12,7 +12,8 @@ def guarantee_of(
 ) -> Guarantee:
     """Conditional where the plan names assumptions, else unconditional.
 
-    rows: the most rows of one unit, where the plan is about a table with one row for each; None: as in the facts.
+    rows: the most rows of one unit, where the plan is about a table with one row for each; None: as
+    in the facts.
     """
     assumptions = planned.assumptions
     guarantee = unconditional(facts, planned, epsilon, delta, rows)
@@ -29,8 +30,9 @@ def unconditional(
 ) -> Guarantee:
     """(ε, δ) for every pair of neighbouring populations, at every n, without assumptions.
 
-    Neighbours differ in one row of one table, and in what became of it in later versions; or, where the unit is a column, in
-    all rows of the person of one place, in every table, version and link of the population (docs/proofs.md).
+    Neighbours differ in one row of one table, and in what became of it in later versions; or, where
+    the unit is a column, in all rows of the person of one place, in every table, version and link
+    of the population (docs/proofs.md).
     """
     unit = facts.schema.unit
     replaced = (

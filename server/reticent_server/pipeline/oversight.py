@@ -29,7 +29,8 @@ EVERYBODY = "all analysts"
 class TrailRow:
     """One entry in words. who: the actor. amount: the change to `spent`.
 
-    whose, about: the account; of an administrative act, about is the row, and nobody's account changes.
+    whose, about: the account; of an administrative act, about is the row, and nobody's account
+    changes.
     """
 
     seq: int
@@ -60,7 +61,8 @@ def trail(
     limit: int = 50,
     part: TrailPart = TrailPart.ALL,
 ) -> TrailPage:
-    """The last entries of a part that name `text`: an analyst, a data set, an action, a reason, a release."""
+    """The last entries of a part that name `text`: an analyst, a data set, an action, a reason, a
+    release."""
     names = services.names()
     ids = [holder for holder, name in names.items() if text.casefold() in name.casefold()]
     words = [text, *ids] if text else []
@@ -105,7 +107,8 @@ def _amount(entry: Entry, account: Balance) -> str:
 
 
 def _note(detail: Mapping[str, Any]) -> str:
-    """The reason of a credit; the budget that was set; how a release was settled; what an act set."""
+    """The reason of a credit; the budget that was set; how a release was settled; what an act
+    set."""
     if "epsilon" in detail:
         epsilon, delta = detail["epsilon"], detail["delta"]
         total = f"{from_units(epsilon, EPSILON_UNITS):g}, {from_units(delta, DELTA_UNITS):g}"
@@ -152,7 +155,8 @@ def release(services: Services, release_id: str) -> ShownRelease:
 
 
 def asked(services: Services, rows: Sequence[TrailRow]) -> dict[str, str]:
-    """What each release that the rows name was asked: its kind, and its formula or column. By the release's id."""
+    """What each release that the rows name was asked: its kind, and its formula or column. By the
+    release's id."""
     ids = dict.fromkeys(row.release_id for row in rows if row.release_id)
     stored = {each: services.ledger.any_release(each) for each in ids}
     return {

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a reply is shown: from the plan, the speed of this machine, and how much is computed at the same time.
+"""When a reply is shown: from the plan, the speed of this machine, and how much is computed at the
+same time.
 
-All three are public: a plan is made from public facts; the machine is measured at start on a table that is made up; and what
-is computed are releases that were charged and whose deadlines have not come. So is whether columns are in memory: earlier
-requests and the sizes of columns decide it.
+All three are public: a plan is made from public facts; the machine is measured at start on a table
+that is made up; and what is computed are releases that were charged and whose deadlines have not
+come. So is whether columns are in memory: earlier requests and the sizes of columns decide it.
 
-A plan's own deadline is generous, since it has to hold on any machine. Where the machine was measured, a reply is
-shown after some slack over what the plan takes on it alone, and what the computations that are under way take, or as often as there
-are computations, whichever comes first: the engine works on what is due first (engine.workers). Requests that are being planned
-count with what that takes. What a plan takes is known in two ways:
+A plan's own deadline is generous, since it has to hold on any machine. Where the machine was
+measured, a reply is shown after some slack over what the plan takes on it alone, and what the
+computations that are under way take, or as often as there are computations, whichever comes first:
+the engine works on what is due first (engine.workers). Requests that are being planned count with
+what that takes. What a plan takes is known in two ways:
 
 - of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a share of what is expected, for each
   sort of plan, the largest of its examples, and between the two numbers on the line in log n;
@@ -26,16 +28,19 @@ import numpy as np
 from reticent_server.domain.plan import Plan
 
 SLACK, STEADY_SLACK = 2.0, 1.6
-"""Of the time that is expected, and of that of steady plans, which was measured: it varies by a third or so, and what arrives later
-takes its share."""
+"""Of the time that is expected, and of that of steady plans, which was measured: it varies by a
+third or so, and what arrives later takes its share."""
 LEAST_SPEED, LARGEST_SPEED = 0.5, 50.0
-"""Outside, something other than the machine was measured: it slept, or was busy with something else."""
+"""Outside, something other than the machine was measured: it slept, or was busy with something
+else."""
 OVERHEAD_MS = 8.0
-"""Of a charge, its two transactions, and a thread that has to wait for its turn: measured 3 to 6."""
+"""Of a charge, its two transactions, and a thread that has to wait for its turn: measured 3 to
+6."""
 
 
 Shares = Mapping[str, Mapping[int, float]]
-"""Of each sort of plans and number of records: milliseconds on this machine over those that are expected."""
+"""Of each sort of plans and number of records: milliseconds on this machine over those that are
+expected."""
 
 
 OTHERS = 0.75
@@ -43,7 +48,8 @@ OTHERS = 0.75
 
 
 ARRIVAL_MS = 30.0
-"""Of authorising and planning a request and its charge, while the interpreter does nothing else: measured 20 to 30."""
+"""Of authorising and planning a request and its charge, while the interpreter does nothing else:
+measured 20 to 30."""
 
 
 class Pace:
@@ -58,15 +64,16 @@ class Pace:
         self._lock = Lock()
 
     def measured(self, speed: float, processes: int, shares: Shares | None = None) -> None:
-        """speed: how long this machine takes, relative to the one whose pace is 1. processes: that serve on it; each
-        is taken to be as busy as this one."""
+        """speed: how long this machine takes, relative to the one whose pace is 1. processes: that
+        serve on it; each is taken to be as busy as this one."""
         self._processes, self._shares = processes, shares or {}
         self._speed = min(max(speed, LEAST_SPEED), LARGEST_SPEED)
 
     def promised(self, ready: Plan, *, warm: bool, beside: int | None = None) -> Plan:
         """The plan with the deadline that holds here and now.
 
-        warm: whether its columns are in memory. beside: computations at the same time; None: as many as there are.
+        warm: whether its columns are in memory. beside: computations at the same time; None: as
+        many as there are.
         """
         if self._speed is None or ready.expected_ms is None:
             return ready
@@ -90,7 +97,8 @@ class Pace:
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """One more request that is being planned, until the block ends: what is computed waits for it."""
+        """One more request that is being planned, until the block ends: what is computed waits for
+        it."""
         with self._lock:
             self._arriving += 1
         try:
@@ -113,8 +121,8 @@ class Pace:
 
 
 def shown_after_ms(grid_ms: int, deadline_ms: int, elapsed_ms: float) -> int:
-    """The first point of the time grid at or after the deadline; for what overruns it, the first of twice, four times,
-    … as much: the number of points would tell the time."""
+    """The first point of the time grid at or after the deadline; for what overruns it, the first of
+    twice, four times, … as much: the number of points would tell the time."""
     shown = -(-deadline_ms // grid_ms) * grid_ms
     while shown < elapsed_ms:
         shown *= 2

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about features of persons: from a query's `persons` to the public facts of a table with one row a person.
+"""Questions about features of persons: from a query's `persons` to the public facts of a table with
+one row a person.
 
 Free, and reads no private cell.
 """
@@ -17,11 +18,13 @@ from reticent_server.formula.features import parse_view
 _LINKED = "This data set links several tables: ask about features of a person, with `persons`, such as count(visits)."
 _OUTSIDE = "Give `persons` beside the question's kind, not inside its model."
 _ROW_NANOSECONDS = 1_000
-"""Of a row for one feature: measured 90 to 410 for reading, sorting and adding; twice the most for a busy machine."""
+"""Of a row for one feature: measured 90 to 410 for reading, sorting and adding; twice the most for
+a busy machine."""
 
 
 def view_of(facts: DatasetFacts, query: Query) -> PersonView | None:
-    """The view that a query asks about; None for one about rows. Raises InvalidQuery, InvalidFormula."""
+    """The view that a query asks about; None for one about rows. Raises InvalidQuery,
+    InvalidFormula."""
     asked = query_json(query)
     inner = [value for value in asked.values() if isinstance(value, dict) and "kind" in value]
     if any("persons" in value for value in inner if value is not asked.get("persons")):
@@ -34,7 +37,8 @@ def view_of(facts: DatasetFacts, query: Query) -> PersonView | None:
 
 
 def facts_of_persons(facts: DatasetFacts, view: PersonView) -> DatasetFacts:
-    """The same version's facts as a table with one row a person; the profile is of rows, so there is none."""
+    """The same version's facts as a table with one row a person; the profile is of rows, so there
+    is none."""
     return replace(facts, schema=view.schema, profile=None)
 
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where plans are made: in this process, or in processes that do nothing else.
 
-Python lets one thread of a process run at a time, and hands over between any two calls of numpy: two threads that plan designs of
-hundreds of columns would slow every reply of the server down, and each other. The first piece of planning that takes long therefore
-starts processes for planning (planner_process), and as soon as one is ready it gets all of it. What they get and give is public. They are
-niced, so that fits and reads come first, and the system limits their time and memory: a question beyond it is refused, and the
-process replaced. Whoever asks waits until one is ready and free.
+Python lets one thread of a process run at a time, and hands over between any two calls of numpy:
+two threads that plan designs of hundreds of columns would slow every reply of the server down, and
+each other. The first piece of planning that takes long therefore starts processes for planning
+(planner_process), and as soon as one is ready it gets all of it. What they get and give is public.
+They are niced, so that fits and reads come first, and the system limits their time and memory: a
+question beyond it is refused, and the process replaced. Whoever asks waits until one is ready and
+free.
 """
 
 import pickle
@@ -26,7 +28,8 @@ from reticent_server.process import child, ended
 _MODULE = "reticent_server.pipeline.planner_process"
 
 DEAR_SECONDS = 0.1
-"""Processor time of a piece from which processes are worth it: plans of usual regressions take a tenth of it."""
+"""Processor time of a piece from which processes are worth it: plans of usual regressions take a
+tenth of it."""
 
 _LOOK_SECONDS = 0.05
 """Between two looks whether a caller still waits: so long is a process busy for nobody."""
@@ -39,7 +42,8 @@ T = TypeVar("T")
 
 
 class Planner:
-    """`number` processes at most, each for one piece of at most `seconds` of processor time and `megabytes` at a time."""
+    """`number` processes at most, each for one piece of at most `seconds` of processor time and
+    `megabytes` at a time."""
 
     def __init__(self, number: int, seconds: float, megabytes: int) -> None:
         self._number = number
@@ -50,7 +54,8 @@ class Planner:
         self._closed = False
 
     def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        """What a function of a module returns for arguments that pickle; raises what it raises, and InvalidQuery."""
+        """What a function of a module returns for arguments that pickle; raises what it raises, and
+        InvalidQuery."""
         process = self._taken()
         if process is None:
             return self._here(function, arguments)

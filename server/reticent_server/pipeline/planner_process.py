@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process for planning does (pipeline.planner): functions of public values, within limits of time and memory.
+"""What a process for planning does (pipeline.planner): functions of public values, within limits of
+time and memory.
 
 It gets none of the server's settings, opens no database, and ends with the server.
 """
@@ -27,17 +28,20 @@ from reticent_server.process import keep_to_itself
 READY, STOP = b"ready", b"stop"
 
 _NICE = 5
-"""A third of the weight of fits and reads, which come first; not so little that plans stand still beside them."""
+"""A third of the weight of fits and reads, which come first; not so little that plans stand still
+beside them."""
 
 _GRACE_SECONDS = 5
-"""Of processor time beyond a piece's own limit, at which the system ends the process: between two checkpoints less passes."""
+"""Of processor time beyond a piece's own limit, at which the system ends the process: between two
+checkpoints less passes."""
 
 _TOO_LARGE = "This takes too much memory to plan: ask with fewer terms, levels, groups or curves."
 
 
 @dataclass(frozen=True, slots=True)
 class PlanningOrder:
-    """A function of a module, its arguments, and the processor time that it may take, in seconds."""
+    """A function of a module, its arguments, and the processor time that it may take, in
+    seconds."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]

@@ -19,7 +19,7 @@ from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds import registry
 from reticent_server.mechanisms.registry import drawable
 from reticent_server.pipeline import policy
-from reticent_server.pipeline.gaussian_planning import raised
+from reticent_server.pipeline.gaussian_planning import price, raised
 from reticent_server.pipeline.guarantees import guarantee_of
 from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_of
 
@@ -57,6 +57,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         if more is not None:
             planned, gaussian_rho = more
             cost = replace(cost, rho=planned.rho)
+    cost = replace(cost, gaussian=price(planned))
     if not all(map(drawable, planned.parts)):
         raise InvalidPrivacy(_TOO_LITTLE)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:

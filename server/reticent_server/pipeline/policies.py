@@ -16,7 +16,8 @@ TIERS = ("unconditional", "conditional")
 def set_policy(
     catalog: Catalog, approvals: Approvals, name: str, policy: Policy, *, by: str
 ) -> None:
-    """Replaces the policy of a data set. Raises InvalidRequest, NotFound, SecondPerson, PolicyRefused."""
+    """Replaces the policy of a data set. Raises InvalidRequest, NotFound, SecondPerson,
+    PolicyRefused."""
     check_policy(policy)
     population = catalog.facts(name).population
     wish = {"name": name, "policy": policy_to_json(policy)}

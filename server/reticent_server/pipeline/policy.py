@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a data set's curator allows, held against every plan: whatever the kind, whoever planned it."""
+"""What a data set's curator allows, held against every plan: whatever the kind, whoever planned
+it."""
 
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost, decimal_units
 from reticent_server.domain.facts import Policy

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects from the wish to the budget: what was asked for, what it would cost, and the decision."""
+"""Projects from the wish to the budget: what was asked for, what it would cost, and the
+decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class PlanLine:
-    """A query of an attached plan. epsilon: what it would cost; None: it is refused, for `refusal`."""
+    """A query of an attached plan. epsilon: what it would cost; None: it is refused, for
+    `refusal`."""
 
     dataset: str
     query: Mapping[str, Any]

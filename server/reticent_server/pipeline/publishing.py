@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release for everybody: a curator publishes it once, and all who have a grant on its data set read it for nothing.
+"""A release for everybody: a curator publishes it once, and all who have a grant on its data set
+read it for nothing.
 
-Its guarantee does not change: it held against every reader from the day of the charge. What becomes known besides is what
-was asked. There is no way back, as those who have read it keep it.
+Its guarantee does not change: it held against every reader from the day of the charge. What becomes
+known besides is what was asked. There is no way back, as those who have read it keep it.
 """
 
 import json
@@ -16,8 +17,8 @@ from reticent_server.pipeline.services import Services
 
 
 def publish(books: Books, release_id: str, *, by: str) -> Json:
-    """Publishes a release; its document. Raises NotFound for no such release; Conflict for a profile, where it has no
-    reply (yet), and the second time."""
+    """Publishes a release; its document. Raises NotFound for no such release; Conflict for a
+    profile, where it has no reply (yet), and the second time."""
     found = books.ledger.any_release(release_id)
     if found is None:
         raise NotFound("There is no such release.")
@@ -36,8 +37,8 @@ def publish(books: Books, release_id: str, *, by: str) -> Json:
 def published(
     services: Services, principal: Principal, name: str, limit: int, offset: int
 ) -> bytes:
-    """A page of a data set's published releases, the last published first, each in its stored bytes. Raises NotFound for
-    an absent data set and for one without a grant alike."""
+    """A page of a data set's published releases, the last published first, each in its stored
+    bytes. Raises NotFound for an absent data set and for one without a grant alike."""
     ids = services.catalog.published(granted_facts(services, principal, name).name)
     bodies = [services.ledger.any_release(id_) for id_ in ids[offset : offset + limit]]
     page = b",".join(body[1] for body in bodies if body and isinstance(body[1], bytes))

@@ -17,7 +17,8 @@ FRESH_SECONDS = 1.0
 """How long what a database has said is believed."""
 
 PATIENCE_SECONDS = 3.0
-"""After which a database that does not say anything is away; a load balancer's own limit is longer."""
+"""After which a database that does not say anything is away; a load balancer's own limit is
+longer."""
 
 
 class Readiness:

@@ -13,11 +13,12 @@ log = EventLogger(__name__)
 def recover(services: Services) -> int:
     """Computes every abandoned release under a lease of its own; how many were finished.
 
-    One whose computation had not begun gets a turn of this process's queue, and can still be cancelled.
+    One whose computation had not begun gets a turn of this process's queue, and can still be
+    cancelled.
 
     Nothing is charged: the reservations are. One that cannot be finished now (the vault does not
-    answer) stays pending until its lease expires again. Leases of processes of this machine that are gone
-    (killed, say) are given up first, so that nobody waits for their end.
+    answer) stays pending until its lease expires again. Leases of processes of this machine that
+    are gone (killed, say) are given up first, so that nobody waits for their end.
     """
     finished = 0
     given_up = services.ledger.give_up_of_the_dead()

@@ -14,9 +14,10 @@ from reticent_server.pipeline.services import Services
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """ask: as it was sent, or with its δ. facts: of the data set. standing: what it meets in the ledger. analyst_id: of
-    the caller; None: the curator's own. project_id: of the shared project that pays; None: none does."""
+class AdmittedRequest:
+    """ask: as it was sent, or with its δ. facts: of the data set. standing: what it meets in the
+    ledger. analyst_id: of the caller; None: the curator's own. project_id: of the shared project
+    that pays; None: none does."""
 
     ask: Ask
     facts: DatasetFacts
@@ -25,7 +26,7 @@ class Request:
     project_id: str | None = None
 
     @property
-    def with_stored_delta(self) -> "Request":
+    def with_stored_delta(self) -> "AdmittedRequest":
         """With the δ that its idempotency key was used with, where it names none."""
         return replace(self, ask=defaults.with_stored_delta(self.ask, self.standing))
 
@@ -39,11 +40,11 @@ class Request:
 class Prepared:
     """A request that was planned and is charged nothing yet; its ask has its δ."""
 
-    request: Request
+    request: AdmittedRequest
     plan: Plan
 
 
-def admitted(services: Services, principal: Principal, ask: Ask) -> Request:
+def admitted(services: Services, principal: Principal, ask: Ask) -> AdmittedRequest:
     """Of an analyst who may ask. Raises what pipeline.authorising does."""
     may = authorised(services, principal, ask.dataset, ask.project)
     return request_of(services, may.facts, ask, principal.id, may.project_id)
@@ -55,8 +56,8 @@ def request_of(
     ask: Ask,
     analyst_id: str | None = None,
     project_id: str | None = None,
-) -> Request:
+) -> AdmittedRequest:
     """Of a caller who is known to be allowed to ask."""
     key = ask.idempotency_key
     standing = services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
-    return Request(ask, facts, standing, analyst_id, project_id)
+    return AdmittedRequest(ask, facts, standing, analyst_id, project_id)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planned schedule of releases that are answered later, and the threads that keep to it.
 
-When a release begins, when it is shown, how full a queue is, and what progress is reported follow from
-requests, plans, cancellations and the clock alone. A fair queue (pipeline.fair_queue) says whose turn
-it is; a turn that begins is fixed in the ledger.
+When a release begins, when it is shown, how full a queue is, and what progress is reported follow
+from requests, plans, cancellations and the clock alone. A fair queue (pipeline.fair_queue) says
+whose turn it is; a turn that begins is fixed in the ledger.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,8 @@ from reticent_server.pipeline.fair_queue import FairQueue, Waiting
 log = EventLogger(__name__)
 
 THREADS_PER_SLOT = 2
-"""So that a computation that overruns its turn (which is counted) does not keep the next one waiting."""
+"""So that a computation that overruns its turn (which is counted) does not keep the next one
+waiting."""
 
 Computation = Callable[[], object]
 
@@ -47,8 +48,8 @@ def visible_after_ms(grid_ms: int, deadline_ms: int) -> int:
 
 
 def turn_of(pending: Pending, now_ms: int) -> Turn:
-    """The turn of a release that is charged and not settled. A queued one's has not begun, so it lies
-    ahead even where it was expected earlier."""
+    """The turn of a release that is charged and not settled. A queued one's has not begun, so it
+    lies ahead even where it was expected earlier."""
     start = max(pending.start_ms, now_ms) if pending.queued else pending.start_ms
     return Turn(start, start + pending.duration_ms)
 
@@ -68,8 +69,8 @@ class Job:
 class ReleaseQueue:
     """Begins each release at its turn, in threads of its own.
 
-    slots: turns at the same time. keep: prolongs the leases of those that wait, every `keep_seconds`.
-    admission: held from looking how long a queue is until one more is charged.
+    slots: turns at the same time. keep: prolongs the leases of those that wait, every
+    `keep_seconds`. admission: held from looking how long a queue is until one more is charged.
     """
 
     def __init__(
@@ -122,8 +123,8 @@ class ReleaseQueue:
                 self._changed.notify()
 
     def close(self) -> Sequence[Reservation]:
-        """Begins nothing more, prolongs no lease more, and waits for what has begun; the reservations of
-        what has not, whose leases the caller can give up."""
+        """Begins nothing more, prolongs no lease more, and waits for what has begun; the
+        reservations of what has not, whose leases the caller can give up."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -164,7 +165,8 @@ class ReleaseQueue:
             _compute(computation)
 
     def _idle_seconds(self) -> float | None:
-        """Until the next turn can begin, or leases are to be prolonged; None: until something comes."""
+        """Until the next turn can begin, or leases are to be prolonged; None: until something
+        comes."""
         if not self._jobs:
             return None
         due = self._kept_ms + self._keep_ms

@@ -27,8 +27,8 @@ def require(
     *,
     by: str,
 ) -> None:
-    """Passes where no policy of the population asks for a second person, or one has approved exactly
-    this. Raises SecondPerson, PolicyRefused."""
+    """Passes where no policy of the population asks for a second person, or one has approved
+    exactly this. Raises SecondPerson, PolicyRefused."""
     if catalog.asks_for_second(population):
         approvals.take(act, population, document, by=by)
 

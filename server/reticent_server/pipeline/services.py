@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Services(Books):
-    """single_sign_on: None where no identity provider is set; its libraries are then not imported."""
+    """single_sign_on: None where no identity provider is set; its libraries are then not
+    imported."""
 
     settings: Settings
     form_tokens: FormTokens

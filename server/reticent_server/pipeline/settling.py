@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storing answers through a database that is away for a moment: nothing that was paid for is stranded.
+"""Storing answers through a database that is away for a moment: nothing that was paid for is
+stranded.
 
-An answer that is computed and cannot be stored is tried again, for as long as a caller waits, and then
-in the background until its lease has ended. So is the giving up of a lease. A retry right after the
-database is back finds the answer. (Of a process that dies meanwhile, the lease ends by itself.)
+An answer that is computed and cannot be stored is tried again, for as long as a caller waits, and
+then in the background until its lease has ended. So is the giving up of a lease. A retry right
+after the database is back finds the answer. (Of a process that dies meanwhile, the lease ends by
+itself.)
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +23,8 @@ from reticent_server.ledger.service import Ledger, Undecided
 log = EventLogger(__name__)
 
 PATIENCE_SECONDS = 10.0
-"""How long a caller waits for an answer to be stored, beyond its deadline: longer than a restart of a
-database usually takes, shorter than callers' own limits."""
+"""How long a caller waits for an answer to be stored, beyond its deadline: longer than a restart of
+a database usually takes, shorter than callers' own limits."""
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 1.0
 """Pauses double, so that a database that comes back is not overrun by those who wait."""
@@ -76,7 +78,8 @@ class Settler:
 
     @contextmanager
     def giving_up_undecided(self) -> Iterator[None]:
-        """Gives up, in a while, what the block may have got without knowing: it raises Undecided."""
+        """Gives up, in a while, what the block may have got without knowing: it raises
+        Undecided."""
         try:
             yield
         except Undecided as error:

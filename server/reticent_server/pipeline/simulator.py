@@ -8,6 +8,7 @@ from math import floor, isfinite, log10
 from statistics import median
 from typing import Any
 
+from reticent_server.accounting import gaussian
 from reticent_server.accounting.conversions import epsilon_of, zcdp_caps
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
@@ -70,7 +71,7 @@ class Simulation:
 def ruled(balance: Balance | None, epsilon: float, delta: float) -> Ruled:
     """The account of a cap (epsilon, delta) under the rule that there is, zcdp for a new one. Raises InvalidPrivacy."""
     rule: Rule = "zcdp" if balance is None else balance.rule
-    second = balance.cap.secondary if balance is not None and rule == "zcdp" else None
+    second = balance.cap.secondary if balance is not None and rule != "basic" else None
     same = balance is not None and delta == from_units(balance.delta, DELTA_UNITS)
     cap = budget(epsilon, delta, rule, zcdp_caps, second if same else None).cap
     return Ruled(rule, epsilon, delta, cap)
@@ -97,7 +98,8 @@ def _even(facts: DatasetFacts, account: Ruled, questions: int) -> float:
     share = account.cap.primary // questions
     if account.rule == "basic":
         return _rounded_down(from_units(share, EPSILON_UNITS))
-    return _rounded_down(epsilon_of(share, facts.default_delta))
+    turned = epsilon_of if account.rule == "zcdp" else gaussian.epsilon_of
+    return _rounded_down(turned(share, facts.default_delta))
 
 
 def _rounded_down(value: float) -> float:
@@ -113,7 +115,7 @@ def _answer(
     answer = TypicalAnswer(kind, query)
     privacy = Privacy(epsilon, facts.default_delta)
     try:
-        plan = planning.plan(facts, query, privacy, gaussian=account.rule == "basic")
+        plan = planning.plan(facts, query, privacy, gaussian=account.rule != "zcdp")
     except ReticentError as error:
         return replace(answer, refused=error.detail)
     amount = charge(plan.cost, account.rule)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least ε at which a release's intervals are forecast to be as narrow as wanted. Reads no private cell.
+"""The least ε at which a release's intervals are forecast to be as narrow as wanted. Reads no
+private cell.
 
-The noise that a wanted width leaves room for is τ = s√(r² − 1) for a ratio r of widths and a sampling deviation s, and
-τ = √((h/z)² − s²) for half a width h; the excess of a plan is the largest quotient of its noise and τ. Noise falls about
-as ρ^(−1/2), so the search of fitting.forecast over plans at growing ρ ends after a few; ρ is turned into ε, at which the plan
-is made again, and what is returned is that plan.
+The noise that a wanted width leaves room for is τ = s√(r² − 1) for a ratio r of widths and a
+sampling deviation s, and τ = √((h/z)² − s²) for half a width h; the excess of a plan is the largest
+quotient of its noise and τ. Noise falls about as ρ^(−1/2), so the search of fitting.forecast over
+plans at growing ρ ends after a few; ρ is turned into ε, at which the plan is made again, and what
+is returned is that plan.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,7 +30,8 @@ _NO_FORECAST = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Widths of intervals, of every number or by name: relative to the same interval without privacy, or in units."""
+    """Widths of intervals, of every number or by name: relative to the same interval without
+    privacy, or in units."""
 
     ci_ratio: Widths | None = None
     half_width: Widths | None = None
@@ -65,7 +68,8 @@ class Wanted:
             )
 
     def excess(self, precision: ForecastPrecision) -> float:
-        """The largest quotient of forecast noise and what the widths leave room for; inf where they leave none."""
+        """The largest quotient of forecast noise and what the widths leave room for; inf where they
+        leave none."""
         quotients = [
             precision.privacy[place] / room if room else inf
             for place, room in self._rooms(precision)
@@ -88,11 +92,12 @@ class Wanted:
 def least_plan(
     planned: Callable[[float], Plan], wanted: Wanted, delta: float, highest: float
 ) -> Plan:
-    """The plan at the least ε, to three digits and rounded up, that is forecast to bring what is wanted.
+    """The plan at the least ε, to three digits and rounded up, that is forecast to bring what is
+    wanted.
 
-    planned: the plan at an ε; it may raise InvalidPrivacy where that is too small. delta: above 0, by which amounts of
-    the search become ε. highest: the largest ε that may be asked. Raises InvalidQuery where a plan cannot say,
-    InvalidPrivacy where it takes more than `highest`.
+    planned: the plan at an ε; it may raise InvalidPrivacy where that is too small. delta: above 0,
+    by which amounts of the search become ε. highest: the largest ε that may be asked. Raises
+    InvalidQuery where a plan cannot say, InvalidPrivacy where it takes more than `highest`.
     """
     widest = planned(highest)
     wanted.check(widest.planned.precision)

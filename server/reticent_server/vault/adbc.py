@@ -164,7 +164,8 @@ def query(connection: Any, sql: str) -> list[tuple[Any, ...]]:
 
 
 class Permits:
-    """So many connections at once; who waits for one too long is told that the vault does not answer."""
+    """So many connections at once; who waits for one too long is told that the vault does not
+    answer."""
 
     def __init__(self, number: int) -> None:
         self._free = BoundedSemaphore(number)
@@ -183,7 +184,8 @@ def stream(
     settings: Sequence[str] = (),
     permits: AbstractContextManager[None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The record batches of a query, on a connection of its own, after the statements `settings`."""
+    """The record batches of a query, on a connection of its own, after the statements
+    `settings`."""
     with (
         permits or nullcontext(),
         connected(vault, autocommit=True) as connection,

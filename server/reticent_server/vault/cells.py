@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.reading import PLAIN, NumberStyle
-from reticent_server.domain.schema import BOOLEAN_TEXTS, Column, ColumnKind
+from reticent_server.domain.schema import BOOLEAN_TEXTS, Column
 from reticent_server.errors import CuratorError
 from reticent_server.vault.date_cells import is_temporal, text_days, typed_days
 from reticent_server.vault.number_texts import plain_numbers
@@ -134,7 +135,7 @@ def _within(column: Column) -> float:
 
 def _already_fit(column: Column, cells: pa.Array) -> FloatArray | None:
     """The values of typed cells that all lie within the bounds of a numeric column; else None."""
-    if column.kind is not ColumnKind.NUMERIC or column.missing or cells.null_count:
+    if column.kind.is_whole or column.missing or cells.null_count:
         return None
     if not pa.types.is_float64(cells.type) or not len(cells):
         return None
@@ -299,12 +300,7 @@ def _reason(column: Column, cell: object, *, wrong: bool) -> str:
         return "the cell is missing; give the column `missing` markers, or fill the cell"
     if not wrong:
         return f"{shown} is outside [{column.shown(column.lower)}, {column.shown(column.upper)}] (strict)"
-    what = {
-        ColumnKind.NUMERIC: "a finite number",
-        ColumnKind.INTEGER: "an integer",
-        ColumnKind.CATEGORICAL: "one of the declared levels",
-        ColumnKind.BOOLEAN: "one of true, false, yes, no, 1, 0",
-    }[column.kind]
+    what = column.kind.traits.cell
     if column.is_date:
         what = f"a date written as {column.recode.date}"
     if column.recode.codes:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.reading import UNSAID, Reading
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.vault.column_scan import MANY, ColumnScan
 from reticent_server.vault.understanding import ScannedColumn, Understood, two_forms, understand
 
@@ -36,12 +36,7 @@ _INTRODUCTION = """\
 # `missing` lists the texts of missing cells, as they were found; columns with missing cells need them.
 # Delete the columns that analysts do not need: they are then not loaded.
 """
-_OPEN: Mapping[ColumnKind, str] = {
-    ColumnKind.NUMERIC: "kind: numeric{source}, lower: , upper: {missing}",
-    ColumnKind.INTEGER: "kind: integer{source}, lower: , upper: {missing}",
-    ColumnKind.CATEGORICAL: "kind: categorical{source}, levels: {levels}{missing}",
-    ColumnKind.BOOLEAN: "kind: boolean{source}{missing}",
-}
+_OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
 DATE: Literal["date"] = "date"
 _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from reticent_server.domain.derived import Derived
-from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.domain.schema import Column, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import CuratorError
 from reticent_server.numerics.derive import derived_values
@@ -165,8 +165,7 @@ def as_read(path: Path, schema: Schema) -> Schema:
 
 def _is_of_numbers(column: Column) -> bool:
     """Whether texts are read as numbers."""
-    numbers = column.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER}
-    return numbers and not (column.is_date or column.reads_texts)
+    return column.kind.is_number and not (column.is_date or column.reads_texts)
 
 
 def derive(column: Column, derived: Derived, encoded: Mapping[str, Encoded]) -> Encoded:

@@ -55,8 +55,8 @@ class Load:
         return self._vault
 
     def create(self, schema: Schema, names: str = "") -> tuple[StoredColumn, ...]:
-        """Creates the table with generated column names, which it returns. names: the fingerprint of the key under which
-        persons are named, in a column PERSON that every row then has."""
+        """Creates the table with generated column names, which it returns. names: the fingerprint
+        of the key under which persons are named, in a column PERSON that every row then has."""
         self._max_rows, self._names = schema.unit.max_rows, names
         self._columns = tuple(
             StoredColumn(c.name, f"v{i}", f"m{i}" if c.may_be_missing else None)
@@ -93,7 +93,8 @@ class Load:
         self._rows += len(positions)
 
     def publish(self, persons: int | None = None) -> VaultTable:
-        """Commits the table; it is still invisible until the catalogue names it. persons: N, where rows are theirs."""
+        """Commits the table; it is still invisible until the catalogue names it. persons: N, where
+        rows are theirs."""
         with _driver_errors():
             self._connection.commit()
         places = self._rows if persons is None else persons * self._max_rows
@@ -122,7 +123,8 @@ def loading(vault_url: str, owner: str, kept: Callable[[], Collection[str]]) -> 
 
 @contextmanager
 def _open(vault: VaultUrl) -> Iterator[Any]:
-    """A transaction of the vault; driver errors are replaced at opening, not in the caller's block."""
+    """A transaction of the vault; driver errors are replaced at opening, not in the caller's
+    block."""
     with ExitStack() as stack:
         with _driver_errors():
             connection = stack.enter_context(connected(vault, autocommit=False))
@@ -147,7 +149,8 @@ def _driver_errors() -> Iterator[None]:
 
 @contextmanager
 def _locked(vault: VaultUrl) -> Iterator[None]:
-    """Holds the vault's lock, which a dying process lets go. Raises CuratorError when it is taken."""
+    """Holds the vault's lock, which a dying process lets go. Raises CuratorError when it is
+    taken."""
     with ExitStack() as stack:
         file = vault.file
         if not (_lock_file(file, stack) if file else _lock_database(vault, stack)):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of persons as the vault keeps them: a keyed hash of 64 bits.
 
-By it a new wave finds the persons of the old one, and tables about the same persons are linked; the identifiers
-themselves are not stored, and without the key of the secrets file a hash cannot be tried for a known identifier. It is
-private as every cell is. Two persons of N have one hash with probability below N²/2⁶⁵ (3·10⁻⁸ for a million): their
-rows would be one person's, which is what the guarantee then protects.
+By it a new wave finds the persons of the old one, and tables about the same persons are linked; the
+identifiers themselves are not stored, and without the key of the secrets file a hash cannot be
+tried for a known identifier. It is private as every cell is. Two persons of N have one hash with
+probability below N²/2⁶⁵ (3·10⁻⁸ for a million): their rows would be one person's, which is what the
+guarantee then protects.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,8 @@ def _hash(name: str, key: bytes) -> int:
 
 
 def file_mark(path: Path, key: bytes) -> str:
-    """A keyed hash of a file's bytes, by which the same file is known again in another population; empty without a key."""
+    """A keyed hash of a file's bytes, by which the same file is known again in another population;
+    empty without a key."""
     if not key:
         return ""
     digest = blake2b(digest_size=_FILE_BYTES, key=key)

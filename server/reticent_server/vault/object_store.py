@@ -8,8 +8,9 @@ from reticent_server.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Which S3 service. endpoint: https://HOST[:PORT], or http:// of this machine; empty: AWS's own. region: empty: as
-    the environment says. authority: PEM file of who signs the endpoint's certificate; empty: those of the system."""
+    """Which S3 service. endpoint: https://HOST[:PORT], or http:// of this machine; empty: AWS's
+    own. region: empty: as the environment says. authority: PEM file of who signs the endpoint's
+    certificate; empty: those of the system."""
 
     endpoint: str = ""
     region: str = ""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where Parquet files are: a directory of this machine, or the objects under a prefix on S3.
 
-A folder pickles, so that other processes can read it. It never holds credentials: every process looks them up
-itself, where the AWS libraries do (environment, profile, role of the machine). No error has a text of the library,
-which may quote bytes of a file or say what a request was signed with.
+A folder pickles, so that other processes can read it. It never holds credentials: every process
+looks them up itself, where the AWS libraries do (environment, profile, role of the machine). No
+error has a text of the library, which may quote bytes of a file or say what a request was signed
+with.
 """
 
 import re
@@ -21,13 +22,16 @@ from reticent_server.vault.object_store import AWS, ObjectStore
 S3 = "s3://"
 _SUFFIX = ".parquet"
 _BUFFER_BYTES = 1 << 20
-"""Of a column of a file on disk, read at once: 1 MiB takes a disk little longer than its first byte."""
+"""Of a column of a file on disk, read at once: 1 MiB takes a disk little longer than its first
+byte."""
 
 _CONNECT_SECONDS = 10
-"""To reach the service: far above a slow network's round trips, far below a deadline's overrun by minutes."""
+"""To reach the service: far above a slow network's round trips, far below a deadline's overrun by
+minutes."""
 
 _ADDRESS = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((/[^/\\?#@:\s]+)*)/?")
-"""A bucket by S3's rules for names, and plain parts of a prefix: no credentials, no options, no version."""
+"""A bucket by S3's rules for names, and plain parts of a prefix: no credentials, no options, no
+version."""
 
 
 class ParquetFolder(Protocol):
@@ -48,13 +52,14 @@ class ParquetFolder(Protocol):
 
     @property
     def reads_ahead(self) -> bool:
-        """Whether the columns of a run of row groups are fetched at once, before they are decoded."""
+        """Whether the columns of a run of row groups are fetched at once, before they are
+        decoded."""
         ...
 
 
 def folder_at(address: str | Path, store: ObjectStore = AWS) -> ParquetFolder:
-    """The folder at a path, or at s3://BUCKET/PREFIX. Raises CuratorError, which does not repeat an address that may
-    have a secret in it."""
+    """The folder at a path, or at s3://BUCKET/PREFIX. Raises CuratorError, which does not repeat an
+    address that may have a secret in it."""
     text = str(address)
     if not text.startswith(S3):
         return LocalFolder(str(Path(text).resolve()))

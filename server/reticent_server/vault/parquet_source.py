@@ -18,17 +18,19 @@ from reticent_server.vault.ports import Reader
 from reticent_server.vault.registered import UNREADABLE, RegisteredReader, SourcePart
 
 PARTITION_ROWS = 1 << 20
-"""Of the largest parts: 90 MB of 11 columns, so that a part's fixed work is nothing beside its rows."""
+"""Of the largest parts: 90 MB of 11 columns, so that a part's fixed work is nothing beside its
+rows."""
 
 PARTITIONS = 64
-"""How many parts a smaller table has, about: so that any number of workers can have equal shares."""
+"""How many parts a smaller table has, about: so that any number of workers can have equal
+shares."""
 
 LEAST_PARTITION_ROWS = 1 << 16
 """Of a part: below it opening a file takes longer than reading the rows."""
 
 AHEAD_ROWS = 1 << 17
-"""Rows of the row groups that are fetched at once: 11 columns take 12 MB, which is a few requests' round trips at
-the speed of a network; a larger row group is fetched whole."""
+"""Rows of the row groups that are fetched at once: 11 columns take 12 MB, which is a few requests'
+round trips at the speed of a network; a larger row group is fetched whole."""
 
 
 def pin_files(folder: ParquetFolder, wanted: Sequence[str]) -> ParquetFiles:
@@ -50,15 +52,16 @@ def _pin(folder: ParquetFolder, name: str, wanted: Sequence[str]) -> ParquetFile
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """The cells of a file's row groups (None: of all); it pickles, so that other processes can read."""
+    """The cells of a file's row groups (None: of all); it pickles, so that other processes can
+    read."""
 
     folder: ParquetFolder
     name: str
     row_groups: tuple[int, ...] | None = None
 
     def __call__(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Batches in bounded memory, whatever the size of a row group on disk; from a service, a row group of the
-        columns is in memory."""
+        """Batches in bounded memory, whatever the size of a row group on disk; from a service, a
+        row group of the columns is in memory."""
         with self.folder.open(self.name) as file:
             groups = range(file.num_row_groups) if self.row_groups is None else self.row_groups
             runs = _runs(file, groups) if self.folder.reads_ahead else [list(groups)]

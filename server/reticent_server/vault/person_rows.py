@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a table of persons, in an order that no other person decides.
 
-Person k of N has the places k·m … k·m + m − 1. Persons stand in the order of a digest of their names, and a person's rows
-in the order of their cells: the declared columns one after the other, a missing cell after its value of 0. So where a
-person stands, and which m of more than m rows are kept, are functions of that person alone, and neither the order of
-the file nor the number of anybody's rows moves anybody else. A schema whose first column is the time keeps the
-earliest rows. In a population with a spine person k is the one who has place k there (vault.placing).
+Person k of N has the places k·m … k·m + m − 1. Persons stand in the order of a digest of their
+names, and a person's rows in the order of their cells: the declared columns one after the other, a
+missing cell after its value of 0. So where a person stands, and which m of more than m rows are
+kept, are functions of that person alone, and neither the order of the file nor the number of
+anybody's rows moves anybody else. A schema whose first column is the time keeps the earliest rows.
+In a population with a spine person k is the one who has place k there (vault.placing).
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +29,8 @@ _BATCH_ROWS = 1 << 16
 class PersonRows:
     """Collects encoded rows in memory, then gives them with their positions.
 
-    placing: the population's places, where persons are told by hashes of their names; None: their own order is theirs.
+    placing: the population's places, where persons are told by hashes of their names; None: their
+    own order is theirs.
     """
 
     def __init__(self, unit: Unit, placing: Placing | None = None) -> None:
@@ -56,7 +58,8 @@ class PersonRows:
         self._columns.append(columns)
 
     def batches(self) -> Iterator[tuple[pa.Array, dict[str, pa.Array]]]:
-        """(positions, columns) of the rows that are kept, by position. Raises CuratorError for too many places."""
+        """(positions, columns) of the rows that are kept, by position. Raises CuratorError for too
+        many places."""
         if not self._persons:
             return
         if self.count * self._unit.max_rows > MOST_PLACES:

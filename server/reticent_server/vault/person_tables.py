@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows in the order of persons: of one table, or of several that are linked by the names of persons.
+"""Rows in the order of persons: of one table, or of several that are linked by the names of
+persons.
 
-A link's persons are those of its population's spine, in their places there (vault.placing); a person may have no row in
-some of the tables, and whoever has no place is left out. A link in a population without a spine has the persons of all of
-its tables, each once, in the order of their names: its N says how many these are.
+A link's persons are those of its population's spine, in their places there (vault.placing); a
+person may have no row in some of the tables, and whoever has no place is left out. A link in a
+population without a spine has the persons of all of its tables, each once, in the order of their
+names: its N says how many these are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +28,8 @@ from reticent_server.vault.registered import BAD_SUFFIX, MASK_SUFFIX, UNREADABLE
 
 
 class OneTable:
-    """A table in which person k has the places k·m … k·m + m − 1, m = n/N; some may hold no row (PersonTables)."""
+    """A table in which person k has the places k·m … k·m + m − 1, m = n/N; some may hold no row
+    (PersonTables)."""
 
     def __init__(self, reader: Reader, persons: int) -> None:
         self._reader = reader
@@ -108,7 +111,8 @@ class LinkedReader:
             yield batch.map(named)
 
     def _placed(self) -> Mapping[str, NDArray[np.int64]]:
-        """Of each table the places, among all persons, of its own. Raises Unavailable where these are not N."""
+        """Of each table the places, among all persons, of its own. Raises Unavailable where these
+        are not N."""
         vault = parse_url(self._vault_url)
         if self._spine is not None:
             tables, spine = self._tables.items(), self._spine
@@ -123,20 +127,22 @@ class LinkedReader:
 def person_names(
     vault: VaultUrl, table: VaultTable, permits: Permits | None = None
 ) -> Private[NDArray[np.int64]]:
-    """(N,) the hashes of a table's persons, in their order. Raises Unavailable (a constant text)."""
+    """(N,) the hashes of a table's persons, in their order. Raises Unavailable (a constant
+    text)."""
     return Private(_names(vault, table, permits))
 
 
 def number_of_persons(vault: VaultUrl, tables: Sequence[VaultTable]) -> int:
-    """How many persons there are in any of the tables: the N of their link, which is published. Raises Unavailable."""
+    """How many persons there are in any of the tables: the N of their link, which is published.
+    Raises Unavailable."""
     return len(np.unique(np.concatenate([_names(vault, table, None) for table in tables])))
 
 
 def _in_spine(
     vault: VaultUrl, table: VaultTable, spine: Spine, permits: Permits | None
 ) -> NDArray[np.int64]:
-    """(table.persons,) the spine's place of each of a table's: the same, or found by the name where the table was loaded
-    before there was a spine."""
+    """(table.persons,) the spine's place of each of a table's: the same, or found by the name where
+    the table was loaded before there was a spine."""
     if table.spine == spine.id or spine.table is None:
         return np.arange(table.persons)
     names, places = persons_of(vault, spine.table, permits)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Places without a row: a table of persons is read as if every person had max_rows rows.
 
-Whoever reads it meets N·m rows whatever anybody's number of them, in blocks that everybody's rows leave where they
-are. A place without a row has cells of 0, and the mask ABSENT_MASK says so.
+Whoever reads it meets N·m rows whatever anybody's number of them, in blocks that everybody's rows
+leave where they are. A place without a row has cells of 0, and the mask ABSENT_MASK says so.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ PLACES_AT_ONCE = 1 << 16
 def filled(batches: Iterator[pa.RecordBatch], places: int) -> Iterator[pa.RecordBatch]:
     """Batches of consecutive places, `places` in all; rows come with increasing positions.
 
-    Rows whose positions are no places are left out, so that a table that was changed by others is short.
+    Rows whose positions are no places are left out, so that a table that was changed by others is
+    short.
     """
     start, rest = 0, None
     for batch in batches:

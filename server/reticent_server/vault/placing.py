@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The places of a population's persons, which every table, wave and link of it shares.
 
-A population declares N places (domain.source.Spine). A person keeps its place in every table and version, whoever else
-is there; a person without rows leaves it empty, and a person without a place is left out of the table. So the size of
-every table is N·m, a declared number: no sum, difference or list of sizes says who is in a table.
+A population declares N places (domain.source.Spine). A person keeps its place in every table and
+version, whoever else is there; a person without rows leaves it empty, and a person without a place
+is left out of the table. So the size of every table is N·m, a declared number: no sum, difference
+or list of sizes says who is in a table.
 
-In a spine that grows, whoever comes first takes the next free place, in an order of digests. Which persons have places
-already is read off the tables that were loaded into them; these are kept for ever, as old versions are.
+In a spine that grows, whoever comes first takes the next free place, in an order of digests. Which
+persons have places already is read off the tables that were loaded into them; these are kept for
+ever, as old versions are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +32,8 @@ _NO_PLACES = "The places of the population's persons cannot be read; nothing was
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Who has which place of a spine. known: hash of a name → place. is_complete: whether everybody must have a row."""
+    """Who has which place of a spine. known: hash of a name → place. is_complete: whether everybody
+    must have a row."""
 
     spine: Spine
     known: Mapping[int, int]
@@ -54,7 +57,8 @@ class Placing:
         return np.fromiter((known.get(int(name), OUTSIDE) for name in names), np.int64, len(names))
 
     def check(self, present: int) -> None:
-        """present: how many persons have a row. Raises CuratorError where that must be everybody."""
+        """present: how many persons have a row. Raises CuratorError where that must be
+        everybody."""
         if self.is_complete and present != self.spine.n:
             raise CuratorError(
                 f"{self.spine.n - present} of the population's {self.spine.n} persons have no row in the file. Every person "
@@ -81,7 +85,8 @@ def placing(
 def persons_of(
     vault: VaultUrl, table: VaultTable, permits: Permits | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The hashes of a table's persons, each once, and the place of each, by place. Raises Unavailable (a constant text)."""
+    """The hashes of a table's persons, each once, and the place of each, by place. Raises
+    Unavailable (a constant text)."""
     # Every name in the statement was generated at load.
     sql = f"SELECT position, {PERSON} FROM {table.table} ORDER BY position"  # noqa: S608
     failed, parts = False, [np.zeros((2, 0), np.int64)]

@@ -30,8 +30,8 @@ class Reader(Protocol):
 class MarkingReader(Reader, Protocol):
     """A reader of rows that others may change after they were checked.
 
-    Each column is followed by `<name>:bad` (uint8, 0 or 1): the cell cannot be read, and a value within the
-    bounds stands in its place. The record is then to contribute nothing.
+    Each column is followed by `<name>:bad` (uint8, 0 or 1): the cell cannot be read, and a value
+    within the bounds stands in its place. The record is then to contribute nothing.
     """
 
     @property
@@ -49,9 +49,11 @@ class PartitionedReader(Reader, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowsOfPersons:
-    """Consecutive rows, one person's together; private. slots: (rows,) the person of each, in 0…N − 1.
+    """Consecutive rows, one person's together; private. slots: (rows,) the person of each, in
+    0…N − 1.
 
-    columns: (rows,) float64 each. missing: masks (True: missing, or not to be read) of those that have any.
+    columns: (rows,) float64 each. missing: masks (True: missing, or not to be read) of those that
+    have any.
     """
 
     slots: NDArray[np.int64]

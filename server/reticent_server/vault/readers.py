@@ -43,8 +43,8 @@ class VaultReader:
         """Private record batches with exactly n rows in all; for no columns, rows without columns.
 
         Raises KeyError for a column that is not stored, Unavailable (a constant text) when the
-        vault fails or does not hold n rows. A table of persons has a row for every place, and the mask of those
-        without one (vault.places).
+        vault fails or does not hold n rows. A table of persons has a row for every place, and the
+        mask of those without one (vault.places).
         """
         return self._read([self._stored[name] for name in dict.fromkeys(columns)])
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows that stay where they are: read by reference, checked cell by cell at every reading.
 
-What was checked when the rows were registered may have changed since, and a reply must not tell. So a
-reader yields exactly as many rows as were pinned: rows in excess are left out, and rows that are gone
-are rows of bad cells. A bad cell is marked, and the record contributes nothing. Each row is read by
-itself, whatever the others hold, because the sensitivity of every sum rests on that. What can fail is
-the source as a whole: a file or a server that is not there.
+What was checked when the rows were registered may have changed since, and a reply must not tell. So
+a reader yields exactly as many rows as were pinned: rows in excess are left out, and rows that are
+gone are rows of bad cells. A bad cell is marked, and the record contributes nothing. Each row is
+read by itself, whatever the others hold, because the sensitivity of every sum rests on that. What
+can fail is the source as a whole: a file or a server that is not there.
 """
 
 from collections.abc import Callable, Iterator, Sequence

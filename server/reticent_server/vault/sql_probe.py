@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at an external table when it is registered: its columns, their forms, its order and size."""
+"""Looks at an external table when it is registered: its columns, their forms, its order and
+size."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

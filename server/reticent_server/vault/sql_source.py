@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A table or view of an external SQLite or PostgreSQL database, read where it is.
 
-Every column is read through an expression that no row can make fail: a cell that does not fit becomes
-±∞ or a marker, which vault.cells takes for what it is, and the driver meets one type from the first
-row to the last. (An error of one row would otherwise decide about the others, and about the status of
-the reply.) That does not reach into a view: its own expressions must not fail on any row.
+Every column is read through an expression that no row can make fail: a cell that does not fit
+becomes ±∞ or a marker, which vault.cells takes for what it is, and the driver meets one type from
+the first row to the last. (An error of one row would otherwise decide about the others, and about
+the status of the reply.) That does not reach into a view: its own expressions must not fail on any
+row.
 
-The order is that of a key: columns that name the rows and are not declared. Two neighbouring tables have
-the same keys, so a record's position is the same in both, and a private value never orders the rows. In
-PostgreSQL the order of storage will not do: an update moves a row behind all others. Connections only
-read.
+The order is that of a key: columns that name the rows and are not declared. Two neighbouring tables
+have the same keys, so a record's position is the same in both, and a private value never orders the
+rows. In PostgreSQL the order of storage will not do: an update moves a row behind all others.
+Connections only read.
 """
 
 import re

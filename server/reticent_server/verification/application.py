@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts the verification page into the application: public, without a session, and limited in how often it is asked."""
+"""Puts the verification page into the application: public, without a session, and limited in how
+often it is asked."""
 
 from math import ceil
 from pathlib import Path
@@ -21,7 +22,8 @@ from reticent_server.web.words import plain_words
 
 IDENTITY = SiteIdentity("verify", Act.ASK, "reticent-verify", "", "")
 BUCKET = "the public verification page"
-"""Where its requests are counted: all of them together, as often a minute as attempts to sign in."""
+"""Where its requests are counted: all of them together, as often a minute as attempts to sign
+in."""
 
 _HERE = Path(__file__).parent
 router = pages_router(IDENTITY.name)

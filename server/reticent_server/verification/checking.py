@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a release's JSON is what the ledger's chain has recorded: by its SHA-256, and by nothing else.
+"""Whether a release's JSON is what the ledger's chain has recorded: by its SHA-256, and by nothing
+else.
 
-The digest of a release's stored bytes is in the entry that settled it, and that entry's hash is in the chain. A text
-with the same digest is the release word for word. A release that is absent and one with another text have the same
-reply, so the page tells nothing to whoever does not hold the release. No record and no stored release is read.
+The digest of a release's stored bytes is in the entry that settled it, and that entry's hash is in
+the chain. A text with the same digest is the release word for word. A release that is absent and
+one with another text have the same reply, so the page tells nothing to whoever does not hold the
+release. No record and no stored release is read.
 """
 
 import json
@@ -21,8 +23,8 @@ LONGEST = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ReleaseVerdict:
-    """document: what was pasted, None where it is no release. entry: the number of the entry that has its digest, and
-    the entry's hash; None where there is none. head: of the chain now."""
+    """document: what was pasted, None where it is no release. entry: the number of the entry that
+    has its digest, and the entry's hash; None where there is none. head: of the chain now."""
 
     document: Mapping[str, Any] | None
     digest: str
@@ -31,7 +33,8 @@ class ReleaseVerdict:
 
 
 def checked(services: Services, text: str) -> ReleaseVerdict:
-    """The verdict on a text. Spaces and line breaks between its members do not matter; everything else does."""
+    """The verdict on a text. Spaces and line breaks between its members do not matter; everything
+    else does."""
     document = _release(text)
     head = services.ledger.head()
     if document is None:
@@ -60,7 +63,8 @@ _GUARANTEE = {"tier", "unit", "epsilon", "delta", "mechanism", "statement"}
 
 
 LONGEST_ID = 40
-"""Characters of a release's id, as its column has: what is searched for in the ledger is never longer."""
+"""Characters of a release's id, as its column has: what is searched for in the ledger is never
+longer."""
 
 
 def _is_name(value: object) -> bool:

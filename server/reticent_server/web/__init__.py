@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every web interface shares: the bodies of requests, and sessions, forms and pages of people in a browser."""
+"""What every web interface shares: the bodies of requests, and sessions, forms and pages of people
+in a browser."""

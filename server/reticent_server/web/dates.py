@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a result that are days since 1970-01-01 as dates: where its question is about a column of dates."""
+"""Numbers of a result that are days since 1970-01-01 as dates: where its question is about a column
+of dates."""
 
 from collections.abc import Collection, Mapping
 from datetime import date, timedelta
@@ -15,7 +16,8 @@ _IN_UNITS: Mapping[str, frozenset[str]] = {
     "quantiles": frozenset({"values"}),
     "quartiles": frozenset({"value", "confidence_interval"}),
 }
-"""Fields in the units of the column, by the kind that replies them or by the field that they stand in."""
+"""Fields in the units of the column, by the kind that replies them or by the field that they stand
+in."""
 
 
 def dated(query: Mapping[str, Any], result: Any, dates: Collection[str]) -> Any:

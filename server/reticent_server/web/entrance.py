@@ -63,8 +63,9 @@ def sign_in_page(request: Request) -> Response:
 
 
 def sign_in(request: Request, fields: Fields) -> Response:
-    """A session of whoever holds the key, always with a new id. So many attempts a minute go through for each key, and
-    as many for all that are no keys: who knows no key keeps nobody else out."""
+    """A session of whoever holds the key, always with a new id. So many attempts a minute go
+    through for each key, and as many for all that are no keys: who knows no key keeps nobody else
+    out."""
     site, before = site_of(request), current_session(request)
     try:
         if before is None:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who does free work when: plans, forecasts, previews and simulations, on a few threads of their own.
+"""Who does free work when: plans, forecasts, previews and simulations, on a few threads of their
+own.
 
-What is free costs nobody a budget, so that one caller could ask for all of a server. Here a few pieces are worked on at a time, and one
-of each owner's. Of several owners who wait, the one begins who has had the least processor time since they began to wait
-(start-time fair queueing: Goyal, Vin & Cheng 1997), however many pieces each has sent. What an owner may have waiting is
-limited, and what all may; the next is refused at once and told when to come again. Who hangs up is forgotten: what waits is
-dropped, and what is worked on ends at its next checkpoint (domain.patience). Those whose pieces take long leave one slot to the
-others, who then need not wait for the end of one.
+What is free costs nobody a budget, so that one caller could ask for all of a server. Here a few
+pieces are worked on at a time, and one of each owner's. Of several owners who wait, the one begins
+who has had the least processor time since they began to wait (start-time fair queueing: Goyal, Vin
+& Cheng 1997), however many pieces each has sent. What an owner may have waiting is limited, and
+what all may; the next is refused at once and told when to come again. Who hangs up is forgotten:
+what waits is dropped, and what is worked on ends at its next checkpoint (domain.patience). Those
+whose pieces take long leave one slot to the others, who then need not wait for the end of one.
 
 It keeps no thread busy with waiting, and is used by one event loop.
 """
@@ -30,7 +32,8 @@ from reticent_server.pipeline import metrics
 from reticent_server.settings import Settings
 
 ALL = 64
-"""Pieces of all owners that may wait, each with a body of 64 KB at most; beyond it an owner has one."""
+"""Pieces of all owners that may wait, each with a body of 64 KB at most; beyond it an owner has
+one."""
 
 _USUAL_SECONDS = 0.05
 """A piece before any has been measured: a plan of a regression on a few terms."""
@@ -39,7 +42,8 @@ _NEWEST = 0.2
 """Weight of the newest piece in the mean by which Retry-After is told."""
 
 _LONG_SECONDS = 0.3
-"""Of a piece after which its owner is one of those whose pieces take long; half of it is remembered after each."""
+"""Of a piece after which its owner is one of those whose pieces take long; half of it is remembered
+after each."""
 
 _LONGEST_WAIT = 30
 """Seconds of Retry-After at most: the client's longest pause."""
@@ -49,7 +53,8 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """A piece of work of an owner; `comes` when it is its turn. bounded: whether it counts among those that may wait."""
+    """A piece of work of an owner; `comes` when it is its turn. bounded: whether it counts among
+    those that may wait."""
 
     owner: str
     bounded: bool
@@ -59,7 +64,8 @@ class _Turn:
 
 
 class FreeWork:
-    """`slots` pieces at a time, one of an owner's, each for `seconds` of processor time at most; `own` of one owner's wait."""
+    """`slots` pieces at a time, one of an owner's, each for `seconds` of processor time at most;
+    `own` of one owner's wait."""
 
     def __init__(self, slots: int, own: int, seconds: float) -> None:
         self._slots = slots
@@ -84,8 +90,9 @@ class FreeWork:
     ) -> T:
         """What the call returns, from a thread, at the owner's turn.
 
-        request: whose caller may hang up. bounded: whether it is refused where too many wait; not, where how many wait is limited
-        elsewhere. Raises RateLimited, CallerLeft, and InvalidQuery for what takes too long.
+        request: whose caller may hang up. bounded: whether it is refused where too many wait; not,
+        where how many wait is limited elsewhere. Raises RateLimited, CallerLeft, and InvalidQuery
+        for what takes too long.
         """
         patience = Patience(self._seconds)
         turn = self._joined(owner, bounded=bounded)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release's result as plain tables of values, for pages and files: made from the shape of its fields, so that every kind has them.
+"""A release's result as plain tables of values, for pages and files: made from the shape of its
+fields, so that every kind has them.
 
 1. A single value is a fact; so is an interval, by its name.
 2. Lists of one length that stand beside each other are the columns of one table; its texts (terms, levels) name the rows.
@@ -8,8 +9,9 @@
    other; the record's level, column or tau is the first column. What all records have in common is a fact.
 4. A matrix is a table with names at both sides.
 
-Every number of the result is in one of these, but for those of an estimate that is not identifiable: its standard error, interval
-and p-value are left blank, since they would be read as a finding.
+Every number of the result is in one of these, but for those of an estimate that is not
+identifiable: its standard error, interval and p-value are left blank, since they would be read as a
+finding.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +29,8 @@ IDENTIFIABLE = "identifiable"
 """The column that says yes or no for each estimate."""
 
 _INTERVALS = ("interval", "bin", "quartiles", "range", "bounds", "clipped")
-"""Parts of fields' names that hold intervals: a vector of two, or a matrix of two columns, looks the same."""
+"""Parts of fields' names that hold intervals: a vector of two, or a matrix of two columns, looks
+the same."""
 
 _BLANKED = (
     "standard_errors", "privacy_standard_errors", "classical_standard_errors", "p_values", "confidence_intervals", "statistic",
@@ -39,10 +42,12 @@ _RECORD_NAMES = ("level", "column", "term", "tau")
 """Fields that name a record, in the order in which they are looked for."""
 
 _GRIDS = ("edges", "cuts", "times", "probabilities")
-"""Ends of names of lists that name rows themselves, and so belong to no table whose rows have texts."""
+"""Ends of names of lists that name rows themselves, and so belong to no table whose rows have
+texts."""
 
 _LIFTED = frozenset({"confidence level", "tuning"})
-"""Numbers with a fraction that are said once where several records have them alike; whole numbers and texts are too."""
+"""Numbers with a fraction that are said once where several records have them alike; whole numbers
+and texts are too."""
 
 _QUARTERS = ("25 %", "50 %", "75 %")
 
@@ -54,9 +59,11 @@ _ASIDE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PlainTable:
-    """A table of values. labels: columns that name the rows, (head, values). columns: by head; a cell is one value or an interval.
+    """A table of values. labels: columns that name the rows, (head, values). columns: by head; a
+    cell is one value or an interval.
 
-    title: the fields that it stands in; empty at the top. aside: for programs more than for readers.
+    title: the fields that it stands in; empty at the top. aside: for programs more than for
+    readers.
     """
 
     title: str
@@ -72,7 +79,8 @@ class PlainTable:
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """facts: single values by name, more: those that say how it was computed. notes: warnings, in words."""
+    """facts: single values by name, more: those that say how it was computed. notes: warnings, in
+    words."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
@@ -234,7 +242,8 @@ def _below_each_other(
 def _tables(
     title: str, record: Json, columns: Json, nested: Json, names: Names
 ) -> Iterator[PlainTable]:
-    """Columns of one length together. What only names the rows of what is nested is no table of its own."""
+    """Columns of one length together. What only names the rows of what is nested is no table of its
+    own."""
     for size, group in _groups(columns, record, names):
         names_only = nested and all(_is_text(v) or _is_grid(k) for k, v in group.items())
         own = _not_used_inside(group) if names_only else group
@@ -249,7 +258,8 @@ def _not_used_inside(group: Json) -> dict[str, Any]:
 
 
 def _groups(columns: Json, record: Json, names: Names) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(rows, columns): of one length each; grids apart from what texts name, edges apart from what lies in their bins."""
+    """(rows, columns): of one length each; grids apart from what texts name, edges apart from what
+    lies in their bins."""
     found: dict[tuple[int, str], dict[str, Any]] = {}
     texts = {len(v) for v in columns.values() if _is_text(v)}
     bins = {len(v) - 1 for k, v in columns.items() if k.endswith("edges")}
@@ -266,7 +276,8 @@ def _groups(columns: Json, record: Json, names: Names) -> Iterator[tuple[int, di
 def _label(
     record: Json, own: dict[str, Any], size: int, names: Names
 ) -> tuple[Labels, dict[str, Any]]:
-    """(what names the rows, the other columns): a text, estimates' own names, what the records outside say, a grid, numbers."""
+    """(what names the rows, the other columns): a text, estimates' own names, what the records
+    outside say, a grid, numbers."""
     text = next((k for k, v in own.items() if _is_text(v)), None)
     grid = next((k for k in own if _is_grid(k) and len(own) > 1), None)
     estimates = _leading_numbers(record, own, size)
@@ -318,7 +329,8 @@ def _grids(columns: Json) -> dict[int, tuple[str, Any]]:
 
 
 def _matrix(record: Json, value: Sequence[Any], title: str, names: Names) -> Iterator[PlainTable]:
-    """A matrix; a table of counts by the levels of two columns or more, where `levels` holds its axes."""
+    """A matrix; a table of counts by the levels of two columns or more, where `levels` holds its
+    axes."""
     axes: Any = record.get("levels")
     if _is_axes(axes) and _shape(value) == [len(axis) for axis in axes]:
         yield _cells(title, record.get("columns", ()), axes, value)
@@ -339,7 +351,8 @@ def _joins(record: Json, value: Sequence[Any]) -> bool:
 
 
 def _rows_of_matrices(record: Json, size: int, names: Names) -> dict[str, Any]:
-    """Rows of matrices of `size` columns and another number of rows, as columns: functions on a grid, one a level."""
+    """Rows of matrices of `size` columns and another number of rows, as columns: functions on a
+    grid, one a level."""
     found: dict[str, Any] = {}
     for name, value in record.items():
         if _is_axes(record.get("levels")) or _is_column(name, value) or _is_single(name, value):
@@ -378,7 +391,8 @@ def _shape(values: Any) -> list[int]:
 
 
 def _blanked(record: Json) -> Json:
-    """The record with the errors of what is not identifiable left blank, and a column that says so."""
+    """The record with the errors of what is not identifiable left blank, and a column that says
+    so."""
     kept = record.get("estimable")
     if kept is None:
         return record

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The body of POST /v1/requests: a project that an analyst wishes to have, and the plan behind it."""
+"""The body of POST /v1/requests: a project that an analyst wishes to have, and the plan behind
+it."""
 
 from typing import Annotated, Any
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions of people in a browser: a signed cookie, and form tokens that belong to it.
 
-The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated by
-HMAC-SHA-256 under a key that is derived from the pepper of the secrets, so that every worker process
-reads it; a session goes on while its pepper is not retired. Whose session it is, and whether it was ended, is in the database
-(access.sign_ins). It ends by itself after IDLE_SECONDS without a request and LONGEST_SECONDS after
-signing in, and at once when its holder signs out or its key is revoked or replaced.
+The cookie holds a session's id, whether somebody has signed in, and two times; it is authenticated
+by HMAC-SHA-256 under a key that is derived from the pepper of the secrets, so that every worker
+process reads it; a session goes on while its pepper is not retired. Whose session it is, and
+whether it was ended, is in the database (access.sign_ins). It ends by itself after IDLE_SECONDS
+without a request and LONGEST_SECONDS after signing in, and at once when its holder signs out or its
+key is revoked or replaced.
 """
 
 import hmac
@@ -49,8 +50,8 @@ class Sessions:
         self._who = who
 
     def new(self, session_id: str | None = None) -> Session:
-        """A session: of somebody who has signed in, under the id that the database has given; None: of
-        nobody. Signing in never keeps the id of the session before."""
+        """A session: of somebody who has signed in, under the id that the database has given; None:
+        of nobody. Signing in never keeps the id of the session before."""
         now = self._now()
         return Session(session_id or token_hex(16), session_id is not None, now, now)
 
@@ -80,7 +81,8 @@ class Sessions:
         return replace(session, seen=now) if now - session.seen > REFRESH_SECONDS else None
 
     def form_token(self, session: Session) -> str:
-        """What a form of the session carries, and no other site can know; another for every form."""
+        """What a form of the session carries, and no other site can know; another for every
+        form."""
         nonce = token_hex(_NONCE // 2)
         return nonce + self._mac("form", _form_text(session, nonce))
 

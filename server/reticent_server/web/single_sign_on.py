@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signing in at the identity provider, which sends the browser back with a code.
 
-The provider's redirection comes from another site, so the session's cookie (SameSite=Strict) is not sent with
-it. A cookie of its own (Lax, ten minutes) says in which browser the sign-in began; the reply to the
-provider's redirection is a page that leads on, so that the next request comes from this site.
+The provider's redirection comes from another site, so the session's cookie (SameSite=Strict) is not
+sent with it. A cookie of its own (Lax, ten minutes) says in which browser the sign-in began; the
+reply to the provider's redirection is a page that leads on, so that the next request comes from
+this site.
 """
 
 import re
@@ -92,7 +93,8 @@ def come_back(request: Request) -> Response:
 
 
 def _begun(site: Site, request: Request) -> re.Match[str] | None:
-    """The sign-in that the browser's cookie names, if its state came back, and no reply was used before."""
+    """The sign-in that the browser's cookie names, if its state came back, and no reply was used
+    before."""
     sealed = site.sessions.opened_text(_PURPOSE, request.cookies.get(_cookie(request), ""))
     flow = None if sealed is None else _FLOW.fullmatch(sealed)
     if flow is None or not 0 <= site.sessions.age(int(flow["begun"])) <= FLOW_SECONDS:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A set of pages below one path, with sessions of its own: the curator's console, the analyst's workbench."""
+"""A set of pages below one path, with sessions of its own: the curator's console, the analyst's
+workbench."""
 
 from asyncio import Semaphore
 from collections.abc import Mapping, Sequence
@@ -17,16 +18,18 @@ from reticent_server.web import filters
 from reticent_server.web.sessions import Sessions
 
 PAGES_AT_ONCE = 8
-"""Threads that a site's pages take at most, of 40 that answer everything that is no release: pages that take long
-(an audit of a long ledger, a simulation) keep each other waiting, and nobody else."""
+"""Threads that a site's pages take at most, of 40 that answer everything that is no release: pages
+that take long (an audit of a long ledger, a simulation) keep each other waiting, and nobody
+else."""
 
 _SHARED = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True, slots=True)
 class SiteIdentity:
-    """How a set of pages is called. name: its first path segment. act: what everybody who is let in may do.
-    cookie: of its sessions. wrong_key, nobody: what a key or an identity is told that is not let in."""
+    """How a set of pages is called. name: its first path segment. act: what everybody who is let in
+    may do. cookie: of its sessions. wrong_key, nobody: what a key or an identity is told that is
+    not let in."""
 
     name: str
     act: Act
@@ -45,9 +48,9 @@ class SiteIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but that of
-    signing in. flow: of the sign-in at the identity provider; None: keys only. turns: of pages that are made in threads,
-    which all of a process's requests share."""
+    """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but
+    that of signing in. flow: of the sign-in at the identity provider; None: keys only. turns: of
+    pages that are made in threads, which all of a process's requests share."""
 
     identity: SiteIdentity
     services: Services

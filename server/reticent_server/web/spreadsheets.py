@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells of CSV files that spreadsheets open: none is a formula, whoever has named a level, a column or a person.
+"""Cells of CSV files that spreadsheets open: none is a formula, whoever has named a level, a column
+or a person.
 
-A spreadsheet takes a text for a formula by its first sign, also after a separator that it knows and the file does not
-mean (a semicolon, where commas are decimal points). An apostrophe before that sign makes it text.
+A spreadsheet takes a text for a formula by its first sign, also after a separator that it knows and
+the file does not mean (a semicolon, where commas are decimal points). An apostrophe before that
+sign makes it text.
 """
 
 import re

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release's result as tables of texts and a forest plot for a page. What stands where is web.layout's."""
+"""A release's result as tables of texts and a forest plot for a page. What stands where is
+web.layout's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from reticent_server.web.layout import IDENTIFIABLE, PlainTable, is_pair, laid_o
 Json = Mapping[str, Any]
 
 LONGEST = 5_000
-"""Rows of a table that a page shows: the largest contingency table has 4,096 cells. Files have all of them."""
+"""Rows of a table that a page shows: the largest contingency table has 4,096 cells. Files have all
+of them."""
 
 INTERCEPT = "Intercept"
 """The term that is not drawn: it is in units of its own."""
@@ -30,7 +32,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """labels: what names it, column by column. share: of the interval's width that privacy adds; None: not known."""
+    """labels: what names it, column by column. share: of the interval's width that privacy adds;
+    None: not known."""
 
     labels: tuple[str, ...]
     cells: tuple[str, ...]
@@ -45,9 +48,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ResultTable:
-    """title: the fields that it stands in; empty at the top. axis: (per cent, label) of a plot's ticks; none: no plot.
+    """title: the fields that it stands in; empty at the top. axis: (per cent, label) of a plot's
+    ticks; none: no plot.
 
-    heads: of the labels, then of the cells. left_out: rows beyond LONGEST. aside: for programs more than for readers.
+    heads: of the labels, then of the cells. left_out: rows beyond LONGEST. aside: for programs more
+    than for readers.
     """
 
     title: str
@@ -132,7 +137,8 @@ def _said(name: str, value: Any) -> str:
 
 
 def _estimates(columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Sequence[Any]] | None:
-    """The estimates and their intervals: the list of intervals, and the first of numbers before it."""
+    """The estimates and their intervals: the list of intervals, and the first of numbers before
+    it."""
     names = list(columns)
     intervals = next((k for k, v in columns.items() if any(is_pair(e) for e in v)), None)
     if intervals is None or "interval" not in intervals:
@@ -149,7 +155,8 @@ def _estimates(columns: Mapping[str, Sequence[Any]]) -> tuple[Sequence[Any], Seq
 def _marks(
     table: PlainTable,
 ) -> tuple[list[Mark | None], tuple[tuple[float, str], ...], float | None]:
-    """Every row's interval on a common axis, and the axis. An intercept is not drawn: its units are others, as those of columns are."""
+    """Every row's interval on a common axis, and the axis. An intercept is not drawn: its units are
+    others, as those of columns are."""
     columns = table.columns
     found = _estimates(columns)
     if found is None or "column" in dict(table.labels):
@@ -194,7 +201,8 @@ def _mark(drawn: tuple[float, Sequence[float]], share: float, at: Callable[[floa
 
 
 def _share(columns: Mapping[str, Sequence[Any]], i: int) -> float | None:
-    """The part of the width that is due to privacy: 1 − √(1 − (privacy/whole)²) of the standard errors."""
+    """The part of the width that is due to privacy: 1 − √(1 − (privacy/whole)²) of the standard
+    errors."""
     whole = columns.get("standard errors", ())
     noise = columns.get("privacy standard errors", ())
     if i >= len(whole) or i >= len(noise) or not whole[i] or noise[i] is None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A form with a file (RFC 7578), read as it comes: nothing of the file is kept in memory or elsewhere on the way.
+"""A form with a file (RFC 7578), read as it comes: nothing of the file is kept in memory or
+elsewhere on the way.
 
-The form's other fields stand before the file, so that its token is known before the first byte is written.
+The form's other fields stand before the file, so that its token is known before the first byte is
+written.
 """
 
 import asyncio
@@ -18,7 +20,8 @@ from starlette.requests import ClientDisconnect
 from reticent_server.errors import InvalidRequest, ReticentError
 
 MAX_EDITOR_BYTES = 2 << 20
-"""Of a schema's form: twice what 1,024 levels of 256 characters take, URL-encoded, in one column."""
+"""Of a schema's form: twice what 1,024 levels of 256 characters take, URL-encoded, in one
+column."""
 
 LONGER: Mapping[str, int | None] = MappingProxyType(
     {"/console/tables": None, "/console/tables/": MAX_EDITOR_BYTES}
@@ -26,7 +29,8 @@ LONGER: Mapping[str, int | None] = MappingProxyType(
 """Limits of bodies that are not those of other requests; None: read here."""
 
 FORGOTTEN = 2
-"""How many times its limit is read of a file that is refused: who is still sending would miss the reply."""
+"""How many times its limit is read of a file that is refused: who is still sending would miss the
+reply."""
 
 _MAX_FIELD = 4096
 _MAX_FIELDS = 8
@@ -51,8 +55,8 @@ class Sink(Protocol):
 
 
 class FileForm:
-    """Takes the parts of a form. opened: makes the sink of the file from the fields before it and its name; what it
-    raises ends the form."""
+    """Takes the parts of a form. opened: makes the sink of the file from the fields before it and
+    its name; what it raises ends the form."""
 
     def __init__(
         self, content_type: str, opened: Callable[[Mapping[str, str], str], Sink], limit: int

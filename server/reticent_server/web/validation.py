@@ -65,7 +65,8 @@ def explained(errors: Sequence[Any]) -> InvalidRequest:
 
 
 def _sentence(kind: str, error: Any) -> str:
-    """Of a choice also the values that are allowed, which the interface declares; never what was sent."""
+    """Of a choice also the values that are allowed, which the interface declares; never what was
+    sent."""
     if kind == "literal_error":
         return f"must be one of {error['ctx']['expected']}"
     return _SENTENCES.get(kind, "is not valid")

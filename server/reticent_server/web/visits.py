@@ -82,7 +82,8 @@ class Visit:
         return self.keep(HTMLResponse(html, status))
 
     async def at_its_turn(self, make: Callable[[], Response]) -> Response:
-        """A page for which something is planned: made when its holder's turn among all free work comes."""
+        """A page for which something is planned: made when its holder's turn among all free work
+        comes."""
         owner = self.holder.id if self.holder else self.site.identity.name
         return await free_work(self.services.settings).run(owner, self.request, make)
 
@@ -115,8 +116,8 @@ def current_session(request: Request) -> Session | None:
 
 
 def signed_in(request: Request) -> Visit:
-    """The visit of somebody who has signed in. Raises SignInNeeded, too where the session was ended or the
-    key revoked since, or the roles are none of the site's any more; RateLimited."""
+    """The visit of somebody who has signed in. Raises SignInNeeded, too where the session was ended
+    or the key revoked since, or the roles are none of the site's any more; RateLimited."""
     site, session = site_of(request), current_session(request)
     holder = None
     if session is not None and session.is_signed_in:
@@ -148,8 +149,9 @@ class SignedFor:
 
 
 def posted_for(act: Act, read: FormReader = read_form) -> Callable[..., Visit]:
-    """The form of somebody who may do `act`, sent by a page of this session, once. Raises SignInNeeded,
-    WrongRole, Outdated, or Conflict for a form that was sent before: of many at once, one goes through."""
+    """The form of somebody who may do `act`, sent by a page of this session, once. Raises
+    SignInNeeded, WrongRole, Outdated, or Conflict for a form that was sent before: of many at once,
+    one goes through."""
 
     def posted(
         visit: Annotated[Visit, Depends(SignedFor(act))],
@@ -170,8 +172,8 @@ def taken_once(visit: Visit, fields: Mapping[str, str]) -> Visit:
 
 
 def posted_again(act: Act, read: FormReader = read_form) -> Callable[..., Visit]:
-    """As `posted_for`, for a form that does the same thing once however often it is sent: by an idempotency
-    key that is made of its token. Raises SignInNeeded, WrongRole, Outdated."""
+    """As `posted_for`, for a form that does the same thing once however often it is sent: by an
+    idempotency key that is made of its token. Raises SignInNeeded, WrongRole, Outdated."""
 
     def posted(
         visit: Annotated[Visit, Depends(SignedFor(act))],
@@ -240,8 +242,8 @@ def is_in_the_clear(request: Request) -> bool:
 
 
 def is_secure(request: Request) -> bool:
-    """Secure cookies everywhere but at http://127.0.0.1 and the like: behind a proxy that ends TLS the
-    server sees http, and the browser speaks TLS."""
+    """Secure cookies everywhere but at http://127.0.0.1 and the like: behind a proxy that ends TLS
+    the server sees http, and the browser speaks TLS."""
     return request.url.scheme == "https" or not _is_loopback(request.url.hostname or "")
 
 

@@ -32,9 +32,9 @@ class PlainWords:
 def plain_words(guarantee: Mapping[str, Any]) -> PlainWords:
     """The words for a release's guarantee.
 
-    (ε, δ)-differential privacy bounds, outside an event of probability δ, the ratio of the chances of
-    any reply under two values of one unit by e^ε; by Bayes' rule, posterior odds are then at most e^ε
-    times the prior odds (Wasserman & Zhou 2010; Kasiviswanathan & Smith 2014).
+    (ε, δ)-differential privacy bounds, outside an event of probability δ, the ratio of the chances
+    of any reply under two values of one unit by e^ε; by Bayes' rule, posterior odds are then at
+    most e^ε times the prior odds (Wasserman & Zhou 2010; Kasiviswanathan & Smith 2014).
     """
     epsilon = float(guarantee["epsilon"])
     unit = str(guarantee["unit"])
@@ -57,7 +57,8 @@ def _rows_of_one(unit: str) -> str:
 
 
 def bound(epsilon: float, prior: float) -> float:
-    """The largest posterior probability, e^ε p / (1 − p + e^ε p), in a form that cannot overflow."""
+    """The largest posterior probability, e^ε p / (1 − p + e^ε p), in a form that cannot
+    overflow."""
     return prior / (prior + (1 - prior) * exp(-epsilon))
 
 

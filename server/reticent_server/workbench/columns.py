@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codebook of a data set: each column with what is declared and what its profile has released."""
+"""The codebook of a data set: each column with what is declared and what its profile has
+released."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ class SparkBar:
 
 @dataclass(frozen=True, slots=True)
 class CodebookRow:
-    """missing: a share of the records; None: the column has none, or no profile is released. told: what the
-    sparkline shows, in words. role: as of Column."""
+    """missing: a share of the records; None: the column has none, or no profile is released. told:
+    what the sparkline shows, in words. role: as of Column."""
 
     name: str
     kind: str

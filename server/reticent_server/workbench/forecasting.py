@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forecast of a question at many ε: each point is a plan of its own, from public facts; no record is read."""
+"""The forecast of a question at many ε: each point is a plan of its own, from public facts; no
+record is read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from reticent_server.errors import ReticentError
 Json = Mapping[str, Any]
 
 POINTS = 9
-"""Plans of a curve: a plan of a fit takes some 10 ms, and a curve of so smooth a function needs no more."""
+"""Plans of a curve: a plan of a fit takes some 10 ms, and a curve of so smooth a function needs no
+more."""
 
 FEW_POINTS = 3
 """Of a design whose forecasts take long (Forecastable.is_wide): .2 s each."""
 
 LEAST_EPSILON = 0.05
-"""Where the curve begins, or at a tenth of what is asked: below it no usual table has a useful answer."""
+"""Where the curve begins, or at a tenth of what is asked: below it no usual table has a useful
+answer."""
 
 TOP_RATIO = 4.0
 """Where the plot of widths ends: intervals four times as wide are of no use."""
@@ -26,8 +29,9 @@ TOP_RATIO = 4.0
 
 @dataclass(frozen=True, slots=True)
 class ForecastPoint:
-    """At ε: the middle, least and largest width of an interval relative to that without privacy, or the standard
-    error that the noise adds, all three the same. None: nothing is expected to be identified."""
+    """At ε: the middle, least and largest width of an interval relative to that without privacy, or
+    the standard error that the noise adds, all three the same. None: nothing is expected to be
+    identified."""
 
     epsilon: float
     middle: float | None
@@ -37,7 +41,8 @@ class ForecastPoint:
 
 @dataclass(frozen=True, slots=True)
 class ForecastCurve:
-    """is_ratio: whether the points are relative widths; else they are the noise's standard errors. measure: in words."""
+    """is_ratio: whether the points are relative widths; else they are the noise's standard errors.
+    measure: in words."""
 
     points: tuple[ForecastPoint, ...]
     is_ratio: bool
@@ -64,8 +69,8 @@ def curve(
     at: Callable[[float], Json],
     points: int = POINTS,
 ) -> ForecastCurve | None:
-    """The forecasts between a small ε and the largest of a query; `at` plans at an ε. None where the kind has no
-    figure that a curve could show."""
+    """The forecasts between a small ε and the largest of a query; `at` plans at an ε. None where
+    the kind has no figure that a curve could show."""
     own = point(epsilon, forecast)
     if own is None:
         return None
@@ -101,7 +106,8 @@ def _error(forecast: Json) -> tuple[str, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A curve's geometry, in per cent of the plot's width and height. paths: of a viewBox of 100 by 100."""
+    """A curve's geometry, in per cent of the plot's width and height. paths: of a viewBox of 100 by
+    100."""
 
     line: str
     band: str
@@ -111,7 +117,8 @@ class Plot:
 
 
 def plot(curve: ForecastCurve, epsilon: float) -> Plot:
-    """The plot of a curve: ε on a logarithmic axis; relative widths from 1, standard errors on a logarithmic axis."""
+    """The plot of a curve: ε on a logarithmic axis; relative widths from 1, standard errors on a
+    logarithmic axis."""
     low, high = curve.points[0].epsilon, curve.points[-1].epsilon
     values = [p.middle for p in curve.points if p.middle is not None]
     bottom, top = _limits(curve, values)

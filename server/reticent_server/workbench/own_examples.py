@@ -3,14 +3,15 @@
 
 import re
 
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.formula.labels import quote
 
 _EXAMPLE = re.compile(r"[Ss]uch as `[^`]*`")
 
 
 def own_example(told: str, field: str, schema: Schema) -> str:
-    """What a field is told to be, with an example of this table in the place of the general one, where one can be made."""
+    """What a field is told to be, with an example of this table in the place of the general one,
+    where one can be made."""
     example = _where(schema) if field == "where" else _formula(told, schema)
     if not example:
         return told
@@ -18,11 +19,11 @@ def own_example(told: str, field: str, schema: Schema) -> str:
 
 
 def _numbers(schema: Schema) -> list[Column]:
-    return [c for c in schema.columns if c.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER}]
+    return [c for c in schema.columns if c.kind.is_number]
 
 
 def _factors(schema: Schema) -> list[Column]:
-    return [c for c in schema.columns if c.kind is ColumnKind.CATEGORICAL]
+    return [c for c in schema.columns if c.kind.has_levels]
 
 
 def _where(schema: Schema) -> str:

@@ -4,20 +4,19 @@
 from dataclasses import dataclass
 
 from reticent_server.domain.amounts import Amounts
-from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.rules import charge
 from reticent_server.pipeline.accounts import account_json
 from reticent_server.pipeline.coverage import coverage_json
-from reticent_server.pipeline.documents import charged_json
 
 
 @dataclass(frozen=True, slots=True)
 class Purse:
     """An account before and after a query. total, left, after: as ε. spent_share, query_share: of the account's
-    first amount (ε, or ρ under zcdp). of_rest: what part of the rest the query takes. None after: it does not suffice."""
+    first amount (ε, or ρ under zcdp and gdp). of_rest: what part of the rest the query takes. None after: it does not suffice."""
 
     whose: str
     rule: str
@@ -46,7 +45,7 @@ class Price:
 
 def price(ready: Plan, standing: Standing) -> Price:
     """The price of a plan in the accounts that would pay."""
-    epsilon = charged_json(ready.cost)["epsilon"]
+    epsilon = from_units(ready.cost.epsilon, EPSILON_UNITS)
     return Price(epsilon, purses(standing, ready.cost), coverage_json(ready, standing)["covered"])
 
 

@@ -113,7 +113,7 @@ def test_nothing_is_allowed_for_nothing(epsilon: Any, delta: Any) -> None:
 
 def test_a_start_that_does_not_pass_is_not_taken() -> None:
     """ρ = 1 at (1, 10⁻⁶)."""
-    assert gaussian._largest(Decimal(1), Decimal("1e-6"), RHO_UNITS) == 0
+    assert gaussian.largest(Decimal(1), Decimal("1e-6"), RHO_UNITS) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 30.0])

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -20,7 +21,7 @@ from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Role
 from reticent_server.domain.schema import MAX_COLUMNS
 from reticent_server.errors import NotFound
-from reticent_server.intake import cell, looking
+from reticent_server.intake import cell, looking, staged
 from reticent_server.intake.staged import sweep
 from reticent_server.ledger.model import population_account
 from reticent_server.vault.staging import KEPT_SECONDS, MOST
@@ -330,7 +331,8 @@ def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
 ) -> None:
     """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory, in a real cell."""
     monkeypatch.setattr(cell, "subprocess", subprocess)
-    monkeypatch.setattr(looking, "LIMITS", replace(looking.LIMITS, memory=64 << 20))
+    small = replace(looking.LIMITS, memory=64 << 20)
+    monkeypatch.setattr(staged, "looked", partial(looking.looked, limits=small))
     written = io.BytesIO()
     texts = pa.table({"t": [SECRET * 50_000] * 160})
     pq.write_table(texts, written, compression="zstd", use_dictionary=False)

@@ -49,6 +49,7 @@ def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(mode
     assert np.all((true > 0.45) & (true < 1.8))
 
 
+@pytest.mark.slow
 def test_of_a_collinear_pair_the_sum_is_known_and_neither_part() -> None:
     """Flags miss some times in a hundred; 9 of 12 right fails by luck less than once in 10⁶."""
     rng = np.random.default_rng(2)
@@ -69,6 +70,7 @@ def test_of_a_collinear_pair_the_sum_is_known_and_neither_part() -> None:
     assert right >= 9
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("model", ["linear", "binomial"])
 def test_more_noise_gives_wider_errors_and_not_fewer_flags(model: str) -> None:

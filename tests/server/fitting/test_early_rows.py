@@ -13,9 +13,9 @@ from reticent_server.domain.schema import ABSENT
 from reticent_server.domain.steps import Block, Released, SumStep
 from reticent_server.fitting import budget as budgets
 from reticent_server.fitting.budget import BENT_JACOBIAN, WHOLE_STEPS, Signal, Sizes, plan_budget
-from reticent_server.fitting.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.forecast import forecast_fit
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.public.coordinates import moment_spread, public_coordinates
 from reticent_server.fitting.rounds import whole_of
 from reticent_server.fitting.whitening import sampled, unwhitened
 from reticent_server.kinds.linear_regression.kind import KIND
@@ -123,6 +123,7 @@ def test_the_recursion_counts_a_parts_noise_and_what_it_is_off_by() -> None:
     assert last(1, 1.0) > 1.05 * last(1, 0.0)
 
 
+@pytest.mark.slow
 def test_the_last_steps_scale_and_round_go_over_all_rows(plan: Any, driven: Any) -> None:
     T = plan.budget.steps
     on_part = {step.label: step.subset is not None for step in driven.steps}
@@ -133,6 +134,7 @@ def test_the_last_steps_scale_and_round_go_over_all_rows(plan: Any, driven: Any)
     assert plan.passes == len(driven.steps)
 
 
+@pytest.mark.slow
 def test_the_records_in_use_are_counted_on_all_rows(table: Any) -> None:
     plan = linear_plan(table, numerics(2), RHO, missing_columns=("x0",))
     first, second = drive(plan.run(), whole(table, {"x0": np.arange(N) % 50 == 0})).steps[:2]
@@ -171,6 +173,7 @@ def test_sums_of_a_part_are_made_those_of_all_records() -> None:
     assert whole_of((every,), 1000) == (every,)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 def test_without_noise_it_comes_to_the_fit_on_all_rows(table: Any, loss: str) -> None:
@@ -181,6 +184,7 @@ def test_without_noise_it_comes_to_the_fit_on_all_rows(table: Any, loss: str) ->
     assert ratios == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_sorted_table_is_no_worse(table: Any) -> None:
     order = np.argsort(table["y"])
     ordered = {name: values[order] for name, values in table.items()}
@@ -248,9 +252,10 @@ def test_rare_levels_of_a_design_keep_all_rows(table: Any) -> None:
 def test_expected_time_falls_with_the_stride(plan: Any) -> None:
     every = replace(plan, budget=replace(plan.budget, stride=1))
     assert plan.expected_ms(10**6) < 0.55 * every.expected_ms(10**6)
-    assert plan.pass_ms(10**6) == every.pass_ms(10**6)
+    assert plan.timing.pass_ms(10**6) == every.timing.pass_ms(10**6)
 
 
+@pytest.mark.slow
 def test_persons_come_whole() -> None:
     """A part of 80,000 persons of 5 rows; the fit comes to that of all of them."""
     m, persons = 5, 80_000

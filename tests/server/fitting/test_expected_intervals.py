@@ -44,6 +44,7 @@ def kept(case: tuple[int, int, Any, float]) -> tuple[bool, bool]:
     return bool(expected), came
 
 
+@pytest.mark.slow
 def test_nine_of_ten_questions_get_what_is_forecast(monkeypatch: pytest.MonkeyPatch) -> None:
     seed_noise(monkeypatch, "intervals")
     found = {case: kept(case) for case in PANELS}

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.filter import (
     Correction,
     Moved,
@@ -23,7 +22,8 @@ from reticent_server.fitting.filter import (
     surprised,
 )
 from reticent_server.fitting.huber import PsiScore
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import public_coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.families.poisson import POISSON
 from reticent_server.numerics.matrices import power
@@ -74,6 +74,7 @@ def test_what_a_forecast_says_is_left_is_what_a_step_says(least: float) -> None:
     np.testing.assert_allclose(left_after(C, at, 0.03), said, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:

@@ -122,6 +122,7 @@ def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit() -> None:
     assert 0.55 < np.sqrt(np.mean(np.square(deviations))) < 1.45
 
 
+@pytest.mark.slow
 def test_rare_dummies_are_forecast_by_their_released_frequency() -> None:
     rng, n = np.random.default_rng(5), 20_000
     terms = [*columns(2), boolean("often"), boolean("rare"), boolean("seldom")]
@@ -139,7 +140,7 @@ def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
     table = linear_table(2000, 1, np.random.default_rng(0))
     plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
     assert min(plan.forecast["privacy_to_sampling"]) > 0
-    assert any("No profile covers" in note for note in plan.forecast["notes"])
+    assert any("No profile tells" in note for note in plan.forecast["notes"])
     json.dumps(dict(plan.forecast), allow_nan=False)
 
 
@@ -220,6 +221,7 @@ def test_an_amount_that_is_not_reached_is_none_after_two_forecasts() -> None:
     assert rough_rho(lambda _: np.inf, 1.0, 10**6, (1, 10**12)) is None
 
 
+@pytest.mark.slow
 def test_a_wide_design_is_forecast_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """At its own amount, at the largest, and once for each target; a usual one as often as it takes."""
     made: list[int] = []

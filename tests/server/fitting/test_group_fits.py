@@ -73,6 +73,7 @@ def test_each_group_has_its_own_coefficients(name: str) -> None:
     assert len(trace.steps) <= plan.passes
 
 
+@pytest.mark.slow
 def test_a_group_has_the_fit_that_it_would_have_by_itself() -> None:
     _, by = run(LinearRegression("y ~ x", by="g"), 10.0)
     _, alone = run(LinearRegression("y ~ x", 'g == "b"'), 10.0)
@@ -81,6 +82,7 @@ def test_a_group_has_the_fit_that_it_would_have_by_itself() -> None:
     np.testing.assert_allclose(group["standard_errors"], fit["standard_errors"], rtol=0.1)
 
 
+@pytest.mark.slow
 def test_a_group_without_records_and_a_small_one_have_no_intervals_and_the_large_one_has() -> None:
     rows = table(shares=(0.995, 0.005, 0.0))
     for name in ("linear", "median"):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.steps import Released
-from reticent_server.fitting.coordinates import public_coordinates
 from reticent_server.fitting.identifiability import Directions, any_present, fit_directions
+from reticent_server.fitting.public.coordinates import public_coordinates
 from reticent_server.fitting.report import intervals, p_values
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.whitening import unwhitened

@@ -114,6 +114,7 @@ def same(first: Any, second: Any, tolerance: float = 0.15) -> None:
     assert all(second.result["estimable"])
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_level_may_be_the_reference(family: str) -> None:

@@ -18,11 +18,11 @@ from reticent_server.fitting.own_profile import NO_PROFILE, lacking
 from reticent_server.kinds.registry import plan
 from support.fits.regressions import numeric
 
-PERSONS = profiles.Line("persons", 0.5, 1.0)
-WIDE = profiles.Line("wide", 0.5, 4.0, further=1)
+PERSONS = profiles.ProfiledLine("persons", 0.5, 1.0)
+WIDE = profiles.ProfiledLine("wide", 0.5, 4.0, further=1)
 
 
-def fit_of(facts: DatasetFacts, line: profiles.Line, epsilon: float) -> FitPlan[Any]:
+def fit_of(facts: DatasetFacts, line: profiles.ProfiledLine, epsilon: float) -> FitPlan[Any]:
     planned = plan(facts, line.query, offer(epsilon))
     assert isinstance(planned, FitPlan)
     return planned
@@ -103,7 +103,9 @@ def test_persons_are_covered_with_little_more_error_than_least_squares(profile: 
 @pytest.mark.audit
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_a_poor_profile_is_no_worse_than_none(epsilon: float) -> None:
-    none, poor = (profiles.figures(profiles.Line("wide", at, epsilon, 40), 30) for at in (0.0, 0.1))
+    none, poor = (
+        profiles.figures(profiles.ProfiledLine("wide", at, epsilon, 40), 30) for at in (0.0, 0.1)
+    )
     assert poor["told"] >= none["told"] - 0.1
     assert poor["coverage"] >= 0.86, "120 intervals: three standard errors below .95"
     assert poor["error"] <= 1.4 * none["error"]

@@ -20,7 +20,7 @@ from reticent_server.fitting.column_measures import (
     reliable,
 )
 from reticent_server.fitting.own_profile import lacking, plan_own_profile
-from reticent_server.fitting.public_rows import (
+from reticent_server.fitting.public.rows import (
     draw_public_rows,
     level_shares,
     marginal,
@@ -28,7 +28,7 @@ from reticent_server.fitting.public_rows import (
     on_simplex,
     upper_tail,
 )
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from support.fits.regressions import (
     boolean,
     drive_step,

@@ -16,8 +16,10 @@ from reticent_server.fitting.row_tail import (
     chosen_cut,
     chosen_reach,
     planned_cut,
+    tail_shape,
 )
 from reticent_server.fitting.trust import TAIL_INDEX, heavy_tails
+from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.mechanisms import running_counts
 
 N, RANK = 20_000, 60.0
@@ -107,16 +109,16 @@ def test_without_a_clear_tail_no_interval_is_told() -> None:
     cut = chosen_cut(GRID, Released(np.zeros(48), 50.0), 100, RANK)
     assert not cut.told
     assert cut.length < 10
-    assert heavy_tails(cut.alpha, np.zeros(2), np.ones(2)).all()
+    assert heavy_tails(np.zeros(2), np.ones(2), told=cut.told).all()
 
 
 def test_a_few_records_decide_where_the_allowance_is_most_of_the_error() -> None:
-    assert heavy_tails(3.0, np.array([1.9, 2.1]), np.ones(2)).tolist() == [False, True]
+    assert heavy_tails(np.array([1.9, 2.1]), np.ones(2), told=True).tolist() == [False, True]
 
 
 def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:
     rows = np.full(500, 2.0)
-    cut = planned_cut(rows, N, RANK)
+    cut = planned_cut(rows, N, RANK, PlainScore(1.0).beyond)
     rng = np.random.default_rng(5)
     beyond = np.mean(np.abs(rng.standard_t(5, size=2_000_000)) * 2.0 > cut.length)
     assert beyond * N == pytest.approx(RANK, rel=0.1)  # a standard error of .013
@@ -136,3 +138,32 @@ def test_an_allowance_is_of_every_direction_of_the_score() -> None:
     assert allowance_covariance(0.1, H) == pytest.approx(np.diag([0.0025, 0.04]))
     floored = allowance_covariance(0.1, np.diag([1.0, 1e-9]))
     assert floored[1, 1] == pytest.approx(1e4)
+
+
+def bounded(n: int = N) -> FloatArray:
+    """Two hundred long lengths that end at 6, the others short."""
+    ends = 6 - 3 * (np.arange(200) + 0.5) / 200
+    return np.append(np.full(n - 200, 0.6), ends)
+
+
+def test_a_tail_with_an_end_is_seen_where_its_shape_is_known() -> None:
+    """Public lengths are 1.2 times as long and a third more of them: the shape is moved to what is released."""
+    public = bounded() * 1.2
+    weights = np.where(public > 1, 1.33, 1.0)
+    shape = tail_shape(public, weights / weights.sum())
+    values = bounded()
+    with_shape = chosen_cut(GRID, released(values, 10.0), N, RANK, shape)
+    without = chosen_cut(GRID, released(values, 10.0), N, RANK)
+    assert with_shape.length == pytest.approx(6 - 3 * RANK / 200, rel=0.15)
+    own = np.maximum(values - with_shape.length, 0).sum()
+    assert own < with_shape.excess < RANK * with_shape.length / 8
+    assert with_shape.alpha > 1.5 * without.alpha
+
+
+def test_a_shape_that_nothing_contradicts_stays_what_it_is() -> None:
+    values = lengths(3.0)
+    shape = tail_shape(values, np.full(N, 1 / N))
+    cut = chosen_cut(GRID, released(values), N, RANK, shape)
+    assert np.sum(values > cut.length) == pytest.approx(RANK, rel=0.1)
+    own = np.maximum(values - cut.length, 0).sum()
+    assert own < cut.excess < 1.6 * own

@@ -8,13 +8,13 @@ import pytest
 
 from reticent_server.domain.steps import Released
 from reticent_server.fitting import coordinates
-from reticent_server.fitting.coordinates import (
+from reticent_server.fitting.covariance import calmed_meat, sandwich
+from reticent_server.fitting.public.coordinates import (
     WIDE,
     clipped_moment,
     normal_size,
     public_coordinates,
 )
-from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.whitening import unwhitened, whitened
 
 Q, N = 4, 4096

@@ -9,7 +9,7 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, P
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidFormula
-from reticent_server.fitting.standardise import term_location
+from reticent_server.fitting.public.standardise import term_location
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
 from reticent_server.numerics.evaluate import evaluate_term

@@ -37,6 +37,7 @@ def gaussian(n: int, d: Any, seed: int = 0) -> Any:
     return block_of(**{f"x{j}": 100.0 * (j + 1) + 7.4 * (j + 1) * z[j] for j in range(d)})
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -52,12 +53,14 @@ def test_it_replies_near_the_centre_in_the_units_of_the_data(scale: str, d: int)
     assert plan.own_cost.delta == plan.own_cost.rho_delta == offer().delta
 
 
+@pytest.mark.slow
 def test_without_a_profile_declared_bounds_standardise() -> None:
     n = 12_000
     found = answer(plan_of(n, 2, profile=False, scale="trimmed"), gaussian(n, 2))
     assert np.abs(np.array(found["point"]) - [100, 200]).max() < 3
 
 
+@pytest.mark.slow
 def test_a_private_choice_of_eta() -> None:
     plan = plan_of(12_000, 2, scale="trimmed", eta="private")
     assert len(plan.part.etas) == 5

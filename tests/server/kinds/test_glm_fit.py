@@ -61,6 +61,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("family", FAMILIES)
@@ -79,6 +80,7 @@ def test_without_noise_it_solves_the_estimating_equation(family: str, case: str)
     assert np.max(noise) < 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) -> None:
@@ -99,6 +101,7 @@ def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) ->
     assert w.min() < 0.9 < w.max() == 1.0
 
 
+@pytest.mark.slow
 def test_the_target_of_counts_that_vary_little_is_found() -> None:
     """Their curvature at a narrow cut is 2.4 times the law's: whole steps jump over the solution and back."""
     x = np.random.default_rng(1).normal(size=(2000, 2))
@@ -109,6 +112,7 @@ def test_the_target_of_counts_that_vary_little_is_found() -> None:
     assert target.coefficients == pytest.approx([4, 0.3, 0.3], abs=0.005)
 
 
+@pytest.mark.slow
 def test_the_target_has_the_offset_in_its_predictor() -> None:
     """The quasi-likelihood equations with the target's weights, in raw units; their scores sum to 0."""
     table = table_of("poisson")
@@ -217,6 +221,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
@@ -307,6 +312,7 @@ def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     assert np.max(np.abs(z)) < 5
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "given"), [(500, False), (8000, True)])
 def test_a_fit_that_may_be_on_the_bend_of_a_log_link_has_no_interval(

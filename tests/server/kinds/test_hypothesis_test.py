@@ -119,6 +119,7 @@ def test_the_covariance_under_test_is_the_reply_s() -> None:
     assert np.all(np.array(result["privacy_standard_errors"]) ** 2 < np.diag(found.covariance))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
@@ -129,6 +130,7 @@ def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
     assert found["wald"]["statistic"] == pytest.approx(found["score"]["statistic"], abs=0.35)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
@@ -143,6 +145,7 @@ def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test:
     assert ("fit" in true) is (test != "score")
 
 
+@pytest.mark.slow
 def test_a_table_of_terms_and_what_is_not_estimable() -> None:
     table = table_of("linear", 5_000, np.random.default_rng(6))
     result = outcome_of(table, "linear", "wald", None)
@@ -152,6 +155,7 @@ def test_a_table_of_terms_and_what_is_not_estimable() -> None:
     assert sum(row["p_value"] is None and not row["estimable"] for row in rows) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)

@@ -76,6 +76,7 @@ def replied(plan: Any, block: Any) -> Any:
     return next(filter(None, (answer(plan, block) for _ in range(6))))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("skewed", [True, False])
@@ -96,6 +97,7 @@ def test_a_regression_is_close_to_its_exact_fit(profile: bool, skewed: bool) -> 
     assert np.all(np.array(found["privacy_standard_errors"]) < se)
 
 
+@pytest.mark.slow
 def test_a_logistic_regression_is_near_the_truth() -> None:
     table = table_of(N, 2, loss="logistic")
     found = replied(plan_of(table, "logistic", epsilon=5.0), whole(table))

@@ -115,6 +115,7 @@ def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> No
     assert plan.passes == plan.budget.steps + len(plan.budget.rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
@@ -131,6 +132,7 @@ def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
         assert (interval[0] is None) is not flags[name]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
@@ -141,6 +143,7 @@ def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
     assert any("separated" in said for said in found["warnings"])
 
 
+@pytest.mark.slow
 def test_whole_numbers_are_levels_and_a_profile_of_its_own_is_part_of_the_charge() -> None:
     table = people(np.random.default_rng(9), 20000, "ordinal")
     table["g"] += 1.0

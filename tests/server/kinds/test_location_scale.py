@@ -163,6 +163,7 @@ def test_ties_with_a_positive_root_are_fitted() -> None:
     assert abs(result["scale"] - target.scale) < 7 * noise[1]
 
 
+@pytest.mark.slow
 def test_the_estimand_depends_on_neither_epsilon_nor_n_nor_the_start() -> None:
     for n, epsilon in ((100, 0.05), (4000, 1.0), (4000, 50.0)):
         y = samples(n)["skewed"]

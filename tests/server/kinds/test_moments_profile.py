@@ -118,6 +118,7 @@ def test_the_profile_finds_quantiles_counts_and_missing_cells() -> None:
     assert profile.columns["d"].counts == pytest.approx([0.7 * n, 0.3 * n], abs=700)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("max_rows", [1, 2])
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,7 @@ from scipy.stats import lognorm, norm
 
 from reticent_server.domain.design import Apply, ColumnValue, Term
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
-from reticent_server.fitting.standardise import (
+from reticent_server.fitting.public.standardise import (
     Location,
     location,
     term_location,

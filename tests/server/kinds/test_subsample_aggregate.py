@@ -84,6 +84,7 @@ def test_estimates_are_near_what_they_estimate(
     assert 0.99 * offered < ready.cost.rho == ready.planned.rho <= offered
 
 
+@pytest.mark.slow
 def test_a_mask_and_missing_values_leave_the_blocks_as_they_are() -> None:
     """The fit is that of the records in use; the number of blocks is that of all records."""
     data = people()
@@ -102,6 +103,7 @@ def test_a_mask_and_missing_values_leave_the_blocks_as_they_are() -> None:
     assert np.isfinite(result["coefficients"]).all()
 
 
+@pytest.mark.slow
 def test_tight_bounds_and_estimates_outside_of_them() -> None:
     fields = {"parameter_bounds": ((0.0, 1.5), (1.5, 2.5))}
     result = answer(planned(LinearRegression("y ~ x"), **fields).planned, block_of(**people()))
@@ -122,6 +124,7 @@ def test_a_unit_of_several_rows_costs_more_noise_and_no_more_budget() -> None:
     assert three.forecast["noise_ratio"] > one.forecast["noise_ratio"]
 
 
+@pytest.mark.slow
 def test_more_noise_takes_more_blocks_and_too_few_are_told() -> None:
     rich, poor = (planned(LinearRegression("y ~ x"), e).planned for e in (20.0, 1.0))
     assert rich.part.blocks == N // 80

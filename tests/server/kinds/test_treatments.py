@@ -156,6 +156,7 @@ def test_one_effect_from_a_period_on_is_the_difference_in_differences(treated: s
     assert not any("Goodman-Bacon" in said for said in result["warnings"])
 
 
+@pytest.mark.slow
 def test_repeated_cross_sections_have_levels_of_groups_and_cohorts() -> None:
     table, never = panel(7)
     y, one = table["y"], {"Intercept": np.ones(len(never))}

@@ -98,6 +98,7 @@ def test_hubers_loss_takes_the_weighted_median_of_residuals() -> None:
     assert np.median(r) / middle < 0.98
 
 
+@pytest.mark.slow
 def test_a_weighted_logit_is_that_of_statsmodels() -> None:
     table = survey()
     rng = np.random.default_rng(3)
@@ -122,6 +123,7 @@ def test_a_weighted_logit_is_that_of_statsmodels() -> None:
     assert abs(slope - whole_sample.params[1]) > 3 * error
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
 def test_an_exposure_makes_rates(family: str) -> None:
@@ -137,6 +139,7 @@ def test_an_exposure_makes_rates(family: str) -> None:
     assert result["estimand"].endswith("with an offset in the predictor")
 
 
+@pytest.mark.slow
 def test_an_offset_has_the_links_units() -> None:
     """x as an offset beside x as a term: its coefficient falls by 1."""
     _, plain = fit(GLM, Glm("k ~ x", "poisson", exposure="w"))
@@ -156,6 +159,7 @@ def test_a_narrow_upper_bound_costs_less() -> None:
         assert 1.25 < more / less < 1.9  # √(E a/E a²) for shares a = w/5: 1.55
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("rows", [61, 977])
 def test_sums_do_not_depend_on_the_block_size(rows: int) -> None:

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ def test_a_budget_under_basic_is_the_decimal_that_prints() -> None:
     assert budget(0.3, 1e-6, "basic", zcdp_caps).cap == Amounts(300_000_000, 10**12)
 
 
-@pytest.mark.parametrize("rule", ["basic", "zcdp"])
+@pytest.mark.parametrize("rule", ["basic", "zcdp", "gdp"])
 def test_a_budget_between_two_units_is_the_lower(rule: Rule) -> None:
     """Rounded up it would let a little more be spent than was given."""
     between = budget(0.3000000009, 1.0000000000009e-6, rule, zcdp_caps)
@@ -63,6 +65,8 @@ def test_a_cap_is_never_above_a_charge_of_the_same_number(value: float) -> None:
         (1e10, 1e-6, "basic"),
         (1.0, 0.0, "zcdp"),
         (1e10, 1e-6, "zcdp"),
+        (1.0, 0.0, "gdp"),
+        (1e-6, 1e-18, "gdp"),
     ],
 )
 def test_what_is_no_budget_is_refused(epsilon: float, delta: float, rule: str) -> None:
@@ -79,6 +83,8 @@ def test_each_rule_charges_its_own_amounts() -> None:
     cost = PrivacyCost(epsilon=1, delta=2, rho=3, rho_delta=4)
     assert charge(cost, "basic") == Amounts(1, 2)
     assert charge(cost, "zcdp") == Amounts(3, 4)
+    assert charge(replace(cost, gaussian=5), "gdp") == Amounts(5, 4)
+    assert charge(cost, "gdp").primary > 3 * 1.5
 
 
 def test_amounts_are_within_only_if_both_are() -> None:

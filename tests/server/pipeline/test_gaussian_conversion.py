@@ -58,9 +58,9 @@ def test_an_account_that_adds_up_rho_keeps_zcdp_s(
     assert {b.rule for b in standing.accounts} == {"basic", "zcdp"}
     assert plan.gaussian_rho is None
     assert plan.cost.rho <= conversions.rho_units(0.5, 1e-6)
-    assert not standing.adds_epsilon
-    assert not Standing(None, None).adds_epsilon
-    assert replace(standing, analyst=None).adds_epsilon
+    assert not standing.has_gaussian
+    assert not Standing(None, None).has_gaussian
+    assert replace(standing, analyst=None).has_gaussian
 
 
 def test_a_forecast_turns_rho_back_as_the_plan_turned_it(

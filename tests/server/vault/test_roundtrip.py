@@ -119,7 +119,7 @@ def test_both_databases_give_the_same(vault: Vault, tmp_path: Path) -> None:
         (-0.0, 2**53, None, None, 7.5),
         (0.1, -1, False, 0, -5.0),
     ]
-    many = rows * 30_000  # several batches of every reader
+    many = rows * 22_000  # several batches of every reader
     check(vault, csv_file(tmp_path, as_csv(many, 1)), many)
 
 

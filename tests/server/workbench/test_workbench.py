@@ -249,21 +249,22 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     assert set(re.findall(r'data-covered="(\w+)"', page)) == {"yes", "no"}
 
 
+def targets_on(page: str) -> list[tuple[str, str, str]]:
+    """(first line, width, link) of each target on a page; none where there is one only."""
+    table = page.partition('<table class="cards targets"')[2].partition("</table>")[0]
+    return re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table)  # fmt: skip
+
+
 def test_both_targets_stand_side_by_side_with_a_link_to_the_other(bench: Bench) -> None:
     ana = bench.browser("ana")
-    page = page_of(ana, **FIT).text
-    table = page.partition('<table class="targets">')[2].partition("</table>")[0]
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td></tr>', table)
-    assert [row[0] for row in rows] == [ROBUST, LEAST_SQUARES]
-    assert rows[0][1] != rows[1][1]
-    assert rows[0][2] == "asked"
-    address = html.unescape(re.findall(r'href="([^"#]+)#forecast"', rows[1][2])[0])
-    other = ana.get(address).text
-    assert other.index(f'<th scope="row">{LEAST_SQUARES}</th>') < other.index(ROBUST)
-    assert f"<td>{rows[1][1]}</td><td>asked</td>" in other
-    assert '<table class="targets">' not in page_of(
-        ana, kind="mean", **{"q.column": "y", "epsilon": "1"}
-    ).text  # fmt: skip
+    (asked, other) = targets_on(page_of(ana, **FIT | {"epsilon": "8"}).text)
+    assert (asked[0], asked[2], other[0]) == (ROBUST, "asked", LEAST_SQUARES)
+    assert asked[1] != other[1]
+    (address,) = re.findall(r'href="([^"#]+)#forecast"', other[2])
+    (first, second) = targets_on(ana.get(html.unescape(address)).text)
+    assert (first[:2], first[2], second[:2]) == (other[:2], "asked", asked[:2])
+    mean = {"kind": "mean", "q.column": "y", "epsilon": "1"}
+    assert targets_on(page_of(ana, **mean).text) == []
 
 
 def test_chips_add_a_column_and_take_it_out() -> None:

@@ -72,6 +72,8 @@ def planned(
     profile: bool = True,
     max_rows: int = 1,
     tuning: Any = None,
+    target: Any = "robust",
+    link: Any = None,
     **design: Any,
 ) -> GlmPlan:
     y = response(family)
@@ -79,7 +81,7 @@ def planned(
     released = profile_of(table, every) if profile else None
     facts = facts_of(len(table["y"]), every, released, max_rows)
     dispersion = 0.5 if family == "negative_binomial" else None
-    asked = Glm("y ~ x", family, tuning=tuning, dispersion=dispersion)
+    asked = Glm("y ~ x", family, tuning=tuning, dispersion=dispersion, link=link, target=target)
     return plan_glm(facts, plain_design(columns, y, **design), asked, rho)
 
 

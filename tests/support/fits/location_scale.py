@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.kinds.location_scale.plan import LocationScalePlan, plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import fit

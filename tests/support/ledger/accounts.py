@@ -9,7 +9,11 @@ from reticent_server.ledger.service import Ledger, Outcome
 
 LEASE_SECONDS = 600
 TENTH = PrivacyCost(
-    epsilon=EPSILON_UNITS // 10, delta=10**11, rho=RHO_UNITS // 10, rho_delta=10**11
+    epsilon=EPSILON_UNITS // 10,
+    delta=10**11,
+    rho=RHO_UNITS // 10,
+    rho_delta=10**11,
+    gaussian=RHO_UNITS // 9,
 )
 """A tenth of open_accounts' budget, under either rule."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How surely the provider must know who somebody is: `acr` and `amr` of OpenID Connect Core 1.0, section 2."""
+"""How surely the provider must know who somebody is: `acr` and `amr` of OpenID Connect Core 1.0,
+section 2."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from reticent_server.domain.roles import STAFF
 
 @dataclass(frozen=True, slots=True)
 class Assurance:
-    """acr: classes, one of which the token must name. amr: methods, one of which must have been used.
-    Empty: nothing is asked. of_everybody: of analysts, too."""
+    """acr: classes, one of which the token must name. amr: methods, one of which must have been
+    used. Empty: nothing is asked. of_everybody: of analysts, too."""
 
     acr: Collection[str]
     amr: Collection[str]

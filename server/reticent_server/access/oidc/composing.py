@@ -14,7 +14,8 @@ from reticent_server.settings import Settings
 
 
 def single_sign_on(settings: Settings, identities: Identities, clock: Clock) -> SingleSignOn:
-    """As the settings say; nothing is fetched yet. Raises CuratorError for settings that cannot be."""
+    """As the settings say; nothing is fetched yet. Raises CuratorError for settings that cannot
+    be."""
     audience = settings.oidc_audience or settings.oidc_client_id
     if not audience:
         raise CuratorError("RETICENT_OIDC_ISSUER needs RETICENT_OIDC_CLIENT_ID, or an audience.")

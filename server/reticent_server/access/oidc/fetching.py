@@ -16,7 +16,8 @@ from reticent_server.events import EventLogger
 T = TypeVar("T")
 
 TIMEOUT_SECONDS = 5.0
-"""For each step of an exchange. Who signs in waits for it; a provider answers in a tenth of that."""
+"""For each step of an exchange. Who signs in waits for it; a provider answers in a tenth of
+that."""
 
 EXCHANGE_SECONDS = 15.0
 """For a whole reply: one that comes a byte at a time keeps no thread longer."""
@@ -28,13 +29,15 @@ MOST_BYTES = 1 << 20
 """Of a reply. Key sets and metadata of the large providers have less than 32 KiB."""
 
 FRESH_SECONDS = 300.0
-"""After which a document is fetched again: how long a key that the provider has withdrawn may go on."""
+"""After which a document is fetched again: how long a key that the provider has withdrawn may go
+on."""
 
 STALE_SECONDS = 3600.0
 """While the provider does not answer, the last document is used for so long."""
 
 RETRY_SECONDS = 30.0
-"""Between two attempts that something unknown or a failure causes: forged tokens cannot cause more."""
+"""Between two attempts that something unknown or a failure causes: forged tokens cannot cause
+more."""
 
 UNREACHABLE = "The identity provider did not answer as it should; try again, or use a key."
 
@@ -85,7 +88,8 @@ class Fetcher:
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:
-    """The JSON object of a reply. Raises HTTPError, ValueError, also for a packed one: its length says nothing."""
+    """The JSON object of a reply. Raises HTTPError, ValueError, also for a packed one: its length
+    says nothing."""
     response.raise_for_status()
     if response.headers.get("content-encoding", "identity") != "identity":
         raise ValueError("packed")
@@ -101,7 +105,8 @@ def _object(response: httpx.Response) -> dict[str, Any]:
 
 
 def safe_url(url: object, issuer: str) -> str:
-    """The URL if it may be asked: HTTPS, or on this machine where the issuer is. Raises Unavailable."""
+    """The URL if it may be asked: HTTPS, or on this machine where the issuer is. Raises
+    Unavailable."""
     if isinstance(url, str) and url.isprintable():
         parts, own = urlsplit(url), urlsplit(issuer)
         is_near = own.hostname in _LOOPBACK and parts.hostname in _LOOPBACK
@@ -122,7 +127,8 @@ class Kept(Generic[T]):
         self._fetched = self._tried = float("-inf")
 
     def get(self, *, sooner: bool = False) -> T:
-        """The document. sooner: something was not in it, so it may be outdated. Raises Unavailable."""
+        """The document. sooner: something was not in it, so it may be outdated. Raises
+        Unavailable."""
         present = self._usable()
         due = self._age() > (RETRY_SECONDS if sooner else FRESH_SECONDS)
         if due and self._lock.acquire(blocking=present is None):

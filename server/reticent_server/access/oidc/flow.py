@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing in by the authorisation code flow: OpenID Connect Core 1.0, section 3.1, with PKCE (RFC 7636).
+"""Signing in by the authorisation code flow: OpenID Connect Core 1.0, section 3.1, with PKCE
+(RFC 7636).
 
-A sign-in that has begun is one random id. State, nonce and the code's verifier are made from it under a key
-of this server, so nothing is stored, and the browser keeps the sealed id (console.single_sign_on).
+A sign-in that has begun is one random id. State, nonce and the code's verifier are made from it
+under a key of this server, so nothing is stored, and the browser keeps the sealed id
+(console.single_sign_on).
 """
 
 import hmac
@@ -39,8 +41,8 @@ class ClientRegistration:
 
 
 def attempt(mac: Callable[[str, str], str], flow_id: str) -> Attempt:
-    """Of a sign-in's id, by a function of purpose and text that only this server can compute: 256 bits
-    each, in hexadecimal (RFC 7636 allows 43 to 128 characters)."""
+    """Of a sign-in's id, by a function of purpose and text that only this server can compute: 256
+    bits each, in hexadecimal (RFC 7636 allows 43 to 128 characters)."""
     made = (mac(f"sign-in {purpose}", flow_id) for purpose in ("state", "nonce", "verifier"))
     return Attempt(*made)
 
@@ -79,8 +81,8 @@ class Flow:
         return url
 
     def finished(self, begun: Attempt, query: Mapping[str, str]) -> Claims | None:
-        """The claims of whoever came back with a reply to this attempt (`is_reply`); None for a refusal, or a
-        token that is not valid. Raises Unavailable.
+        """The claims of whoever came back with a reply to this attempt (`is_reply`); None for a
+        refusal, or a token that is not valid. Raises Unavailable.
         """
         code, issuer = query.get("code", ""), query.get("iss", self._provider.issuer)
         if not code or issuer != self._provider.issuer:  # RFC 9207
@@ -104,8 +106,8 @@ class Flow:
         return self._provider.exchange(headers, sent)
 
     def _authentication(self) -> ClientAuth:
-        """By the header (RFC 6749, section 2.3.1: both parts are encoded as in a form), unless the provider
-        takes the form only."""
+        """By the header (RFC 6749, section 2.3.1: both parts are encoded as in a form), unless the
+        provider takes the form only."""
         own, methods = self._own, self._provider.metadata().auth_methods
         if own.secret is None:
             return ClientAuth(own.client_id, None, "none")

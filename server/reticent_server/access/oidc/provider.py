@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity provider: what it says of itself (OpenID Connect Discovery 1.0) and its public keys (RFC 7517)."""
+"""The identity provider: what it says of itself (OpenID Connect Discovery 1.0) and its public keys
+(RFC 7517)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ class Provider:
     def key(self, kid: str | None, algorithm: str) -> Key | None:
         """The key of that id for an algorithm; without an id, the only one there is for it.
 
-        A key that is not known may be new: the set is then fetched again, but seldom. Raises Unavailable.
+        A key that is not known may be new: the set is then fetched again, but seldom. Raises
+        Unavailable.
         """
         signing_key = _chosen(self._keys.get(), kid, algorithm)
         return signing_key or _chosen(self._keys.get(sooner=True), kid, algorithm)

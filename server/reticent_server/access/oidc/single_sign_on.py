@@ -19,7 +19,8 @@ _WEAK = (
 
 @dataclass(frozen=True, slots=True)
 class SingleSignOn:
-    """flow: for the console, analysts_flow: for the workbench; None: keys or bearer tokens only. audience: whom bearer tokens must be for."""
+    """flow: for the console, analysts_flow: for the workbench; None: keys or bearer tokens only.
+    audience: whom bearer tokens must be for."""
 
     provider: Provider
     tokens: Tokens

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokens that the provider has signed: what must hold before a word of one is believed.
 
-JWT (RFC 7519) under the best practice of RFC 8725: the algorithm is one of a list that the settings give
-and never what the token says, all of them with public keys; the key is the provider's; issuer, audience
-and expiry are there and right. An ID token of a sign-in also carries the nonce of that sign-in.
+JWT (RFC 7519) under the best practice of RFC 8725: the algorithm is one of a list that the settings
+give and never what the token says, all of them with public keys; the key is the provider's; issuer,
+audience and expiry are there and right. An ID token of a sign-in also carries the nonce of that
+sign-in.
 """
 
 import json
@@ -58,7 +59,8 @@ class Tokens:
     def signed_in(
         self, token: str, client_id: str, nonce: str, access_token: str | None
     ) -> Claims | None:
-        """The claims of the ID token of a sign-in that began with `nonce`; None, Unavailable as above."""
+        """The claims of the ID token of a sign-in that began with `nonce`; None, Unavailable as
+        above."""
         given = {"nonce": nonce, "client_id": client_id, "access_token": access_token}
         return self._verified(
             token,

@@ -65,7 +65,6 @@ class AsymptoticPlan(Planned):
     pilot: Pilot
     pilot_cost: PrivacyCost
     part: AsymptoticFit
-    assumptions: tuple[str, ...] = ASSUMPTIONS
 
     @property
     def outline(self) -> Outline:
@@ -79,6 +78,7 @@ class AsymptoticPlan(Planned):
             passes=self.pilot.passes + 1,
             column_ms=self._column_ms,
             steady=False,
+            assumptions=ASSUMPTIONS,
             own_cost=own_cost,
         )
 

@@ -23,6 +23,7 @@ def notes(pilot: Pilot) -> list[str]:
 
 
 def forecast_ratios(pilot: Pilot, fit: Forecast, noise: float) -> FloatArray:
-    """(q,) privacy over sampling standard error, for noise of this deviation in whitened coordinates."""
+    """(q,) privacy over sampling standard error, for noise of this deviation in whitened
+    coordinates."""
     back = back_transform(pilot.coding).matrix @ fit.transform.T
     return np.asarray(noise * np.sqrt(np.sum(back**2, axis=1)) / fit.sampling)

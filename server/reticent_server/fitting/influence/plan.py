@@ -40,7 +40,7 @@ from reticent_server.mechanisms import convex_fit, ptr
 class InfluencePlan(Planned):
     """A planned fit by influence."""
 
-    taken: ClassVar = (0.1, 0.1)
+    deadline_shares: ClassVar = (0.1, 0.1)
 
     pilot: Pilot
     part: ConvexFit

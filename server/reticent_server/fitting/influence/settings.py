@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planned numbers of a fit by influence: shares of ρ, and the list of least curvatures.
 
-(ε, δ) is taken as δ₁ + δ′, both δ/2: ρ = max{ρ: conv(ρ, δ′) ≤ ε} is spent on the pilot (30 %), the choice of m (3 %),
-the test (22 %) and the release (45 %); the whole is δ₁-approximately ρ-zCDP, hence (ε, δ)-DP.
+(ε, δ) is taken as δ₁ + δ′, both δ/2: ρ = max{ρ: conv(ρ, δ′) ≤ ε} is spent on the pilot (30 %), the
+choice of m (3 %), the test (22 %) and the release (45 %); the whole is δ₁-approximately ρ-zCDP,
+hence (ε, δ)-DP.
 
-The floors are .9 k · 2^(−j/2), k the curvature that a normal design would have in whitened coordinates (of the
-logistic loss, where both outcomes are equally frequent).
+The floors are .9 k · 2^(−j/2), k the curvature that a normal design would have in whitened
+coordinates (of the logistic loss, where both outcomes are equally frequent).
 """
 
 from math import isqrt
@@ -16,13 +17,16 @@ from reticent_server.domain.columns import ConvexFit
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.fitting.budget import Sizes
 
-# of ρ; the release gets the other .45. A smaller test refuses more tables; a smaller pilot weighs records worse
+# of ρ; the release gets the other .45. A smaller test refuses more tables; a smaller pilot weighs
+# records worse
 PILOT_SHARE, CHOICE_SHARE, TEST_SHARE = 0.30, 0.03, 0.22
-# D and r, lengths of ϑ in whitened coordinates around the pilot: wider ones hold more exact fits and ask for a larger margin
+# D and r, lengths of ϑ in whitened coordinates around the pilot: wider ones hold more exact fits
+# and ask for a larger margin
 REACH, SLACK = 0.4, 0.05
 # of the normal design's curvature: at 1 a table as expected would pass by luck only
 LARGEST_FLOOR = 0.9
-# floors, each √2 below the one before: 6 reach k/6.3 and 8 reach k/12.6; each costs a candidate of the choice
+# floors, each √2 below the one before: 6 reach k/6.3 and 8 reach k/12.6; each costs a candidate of
+# the choice
 FLOORS = {"huber": 6, "logistic": 8}
 
 

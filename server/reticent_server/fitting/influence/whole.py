@@ -5,7 +5,8 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
 
-# one record may move the curvature by half of what β allows: the source wants n large, and gives no number
+# one record may move the curvature by half of what β allows: the source wants n large, and gives no
+# number
 _SLACK_IN_N = 2.0
 
 

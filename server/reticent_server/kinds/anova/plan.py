@@ -39,8 +39,8 @@ from reticent_server.kinds.shared.shares_of_variance import share_between
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaResult(TestResult):
-    """effect: η², the share of the variance that lies between the groups; of those whose number is above its noise, where some
-    may be empty. df_denominator: of F, which tests all groups.
+    """effect: η², the share of the variance that lies between the groups; of those whose number is
+    above its noise, where some may be empty. df_denominator: of F, which tests all groups.
 
     range: what values were clipped to. groups: one for each group.
     """
@@ -54,7 +54,7 @@ class AnovaResult(TestResult):
 class AnovaPlan(Planned):
     """A planned analysis of variance."""
 
-    taken: ClassVar = (0.08, 0.06)
+    deadline_shares: ClassVar = (0.08, 0.06)
 
     design: Design
     groups: Groups
@@ -79,14 +79,15 @@ class AnovaPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a group's mean."""
+        """The expected precision of a group's mean."""
         sd, G = self.span.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)
         return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The privacy standard error of a group's mean, every record in use and groups equally large."""
+        """The privacy standard error of a group's mean, every record in use and groups equally
+        large."""
         noise = mean_noise(self.part, self.a, self.span.tilt)
         return {"privacy_standard_error": noise * self.span.half * self.groups.size / self.n}
 
@@ -97,7 +98,8 @@ class AnovaPlan(Planned):
         return self._result(moments(released, self.groups.size, self.a))
 
     def _share(self, found: GroupMoments) -> tuple[float, Interval]:
-        """η² between groups that are known to have records: an empty one has a mean that is noise alone."""
+        """η² between groups that are known to have records: an empty one has a mean that is noise
+        alone."""
         if len(found.N) < LEAST_COMPARED:
             return 0.0, (0.0, 1.0)
         test = equal_means(found)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A released fit, evaluated on records: fitted values, their bins, and residuals as parts of a Gram sum.
+"""A released fit, evaluated on records: fitted values, their bins, and residuals as parts of a Gram
+sum.
 
-The coefficients are released numbers, so a record's fitted value μ(βᵀx) is a function of this record and of public values. A record in use
-whose fitted value lies in bin b of B public bins contributes vvᵀ of v = e_b ⊗ (a, z), z = (y − μ − c_b)/h_b clipped to [−1, 1], c_b and h_b
-the public centre and half-width of the bin's range (binned_residuals.links): ‖v‖² ≤ a² + 1, and Δ = √2(a² + 1) for all bins together, as of groups
-(kinds.shared.groups: a record that moves to another bin is one that moves to another group). Others contribute nothing.
+The coefficients are released numbers, so a record's fitted value μ(βᵀx) is a function of this
+record and of public values. A record in use whose fitted value lies in bin b of B public bins
+contributes vvᵀ of v = e_b ⊗ (a, z), z = (y − μ − c_b)/h_b clipped to [−1, 1], c_b and h_b the
+public centre and half-width of the bin's range (binned_residuals.links): ‖v‖² ≤ a² + 1, and
+Δ = √2(a² + 1) for all bins together, as of groups (kinds.shared.groups: a record that moves to
+another bin is one that moves to another group). Others contribute nothing.
 """
 
 from dataclasses import dataclass
@@ -23,7 +26,8 @@ from reticent_server.numerics.grids import cell_codes
 
 @dataclass(frozen=True, slots=True)
 class FittedModel:
-    """A design with its coefficients (p,), the intercept first where there is one. link: a name of MEANS."""
+    """A design with its coefficients (p,), the intercept first where there is one. link: a name of
+    MEANS."""
 
     design: Design
     coefficients: tuple[float, ...]
@@ -41,7 +45,7 @@ class FittedModel:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Of η, by the terms' declared bounds and the link."""
+        """The limits of η, by the terms' declared bounds and the link."""
         low = high = self.coefficients[0] if self.design.intercept else 0.0
         for beta, term in zip(
             self.coefficients[self.design.intercept :], self.design.terms, strict=True
@@ -91,7 +95,8 @@ class BinnedResidualMap:
         return (weighted_values(self.a, z, np.where(inside, bins, -1), B),)
 
     def _bins(self, mu: FloatArray) -> NDArray[np.int64]:
-        """(rows,) 0..B−1; a bin holds its lower edge, the last one its upper edge too; others lie outside."""
+        """(rows,) 0..B−1; a bin holds its lower edge, the last one its upper edge too; others lie
+        outside."""
         edges = np.asarray(self.edges)
         found = np.searchsorted(edges, mu, side="right") - 1
         return np.where(mu == edges[-1], len(edges) - 2, found)

@@ -12,7 +12,6 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import ColumnValue, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
@@ -81,7 +80,7 @@ def _whole(facts: DatasetFacts, response: Term) -> bool:
     """Whether the response is a column of whole numbers."""
     (factor, *more) = response.factors
     column = facts.schema.column(factor.column) if isinstance(factor, ColumnValue) else None
-    return not more and column is not None and column.kind is ColumnKind.INTEGER
+    return not more and column is not None and column.kind.is_number and column.kind.is_whole
 
 
 KIND = Kind(

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a fitted mean follows from the linear predictor, and between which bounds residuals of a bin are summed.
+"""How a fitted mean follows from the linear predictor, and between which bounds residuals of a bin
+are summed.
 
-A link has the mean μ(η), and for a bin [l, u] of fitted values a public range that residuals y − μ are clipped to:
+A link has the mean μ(η), and for a bin [l, u] of fitted values a public range that residuals y − μ
+are clipped to:
 
 - identity: ±REACH s, s the scale of the residuals;
 - logit: y ∈ [0, 1], so y − μ ∈ [−u, 1 − l], and nothing is clipped;
@@ -31,7 +33,8 @@ UPWARDS = 1.5  # times REACH: an exponential law's upper tail is .3 % beyond
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What public facts say of the residuals: s, k, α, and d. scale: None where nothing is known."""
+    """What public facts say of the residuals: s, k, α, and d. scale: None where nothing is
+    known."""
 
     scale: float | None
     power: float
@@ -56,12 +59,13 @@ class MeanFunction(ABC):
         """(rows,) μ; what overflows is not finite."""
 
     def reach(self, low: float, high: float, response: Term) -> Interval:  # noqa: ARG002
-        """Of η for the search of bins: what declared bounds allow, without what no fitted mean is worth."""
+        """The reach of η for the search of bins: what declared bounds allow, without what no fitted
+        mean is worth."""
         return low, high
 
     @abstractmethod
     def range(self, low: float, high: float, spread: Spread) -> Interval:
-        """Of the residuals of a bin, before it is cut to what declared bounds allow."""
+        """The range of the residuals of a bin, before it is cut to what declared bounds allow."""
 
     def check(self, response: Term) -> None:  # noqa: B027 - nothing is wrong with a response in general
         """Raises InvalidQuery for a response that the link does not take."""

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binned residuals: where a fit is wrong, by how much, and how sure that is.
 
-For each bin the mean of y − μ at the released coefficients, with Var = s_b²/N_b + η_b/N_b², η_b the variance of the noise of S − mN
-(kinds.shared.groups), and the standard deviation of the residuals. The interval is for the mean residual at *these* coefficients: that they have
-an error of their own shows as residuals that differ from 0.
+For each bin the mean of y − μ at the released coefficients, with Var = s_b²/N_b + η_b/N_b², η_b the
+variance of the noise of S − mN (kinds.shared.groups), and the standard deviation of the residuals.
+The interval is for the mean residual at *these* coefficients: that they have an error of their own
+shows as residuals that differ from 0.
 
-Privacy. The bins are public (given), or the first step's released quantiles of the linear predictor (mechanisms.quantile_tree, 15 % of ρ);
-then one Gram sum for all bins (binned_residuals.fitted has the proof). The two compose by zCDP. All else is post-processing.
+Privacy. The bins are public (given), or the first step's released quantiles of the linear predictor
+(mechanisms.quantile_tree, 15 % of ρ); then one Gram sum for all bins (binned_residuals.fitted has
+the proof). The two compose by zCDP. All else is post-processing.
 
 Source: Gelman & Hill (2007), section 5.6, for binned residuals.
 """
@@ -58,8 +60,9 @@ _MAP_NANOSECONDS = 100  # of a record and term; measured 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedResidualsResult:
-    """Of B bins: edges (B + 1,) of the fitted values; numbers, noisy; fitted, the bins' middles; residuals, their means, with standard
-    errors of sampling and noise, and of noise alone; standard_deviations of the residuals; clipped, to what each bin's were clipped."""
+    """Of B bins: edges (B + 1,) of the fitted values; numbers, noisy; fitted, the bins' middles;
+    residuals, their means, with standard errors of sampling and noise, and of noise alone;
+    standard_deviations of the residuals; clipped, to what each bin's were clipped."""
 
     edges: list[float]
     numbers: list[float]
@@ -76,9 +79,10 @@ class BinnedResidualsResult:
 
 @dataclass(frozen=True, slots=True)
 class BinnedResidualsPlan(Planned):
-    """Planned residuals. edges: of the fitted values, where they are given; pilot: the quantiles of η, where not."""
+    """Planned residuals. edges: of the fitted values, where they are given; pilot: the quantiles of
+    η, where not."""
 
-    taken: ClassVar = (0.06, 0.1)
+    deadline_shares: ClassVar = (0.06, 0.1)
 
     model: FittedModel
     spread: Spread
@@ -125,7 +129,8 @@ class BinnedResidualsPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of one of even bins, relative to the largest residual that is not clipped."""
+        """The expected noise of one of even bins, relative to the largest residual that is not
+        clipped."""
         noise = mean_noise(self.part, WEIGHT, 0.0) * self.bins / self.n
         return {"privacy_standard_error": noise}
 
@@ -149,14 +154,16 @@ class BinnedResidualsPlan(Planned):
         return GramSum(2 * bins, sqrt(WEIGHT**2 + 1), self.share, self.unit_rows, groups=bins)
 
     def _edges(self, quantiles: FloatArray) -> tuple[float, ...]:
-        """(B + 1,) of fitted values, between the released quantiles of η; even ones where these coincide."""
+        """(B + 1,) of fitted values, between the released quantiles of η; even ones where these
+        coincide."""
         p = np.linspace(PROBABILITIES[0], PROBABILITIES[-1], self.bins + 1)
         eta = np.interp(p, PROBABILITIES, quantiles)
         found = np.unique(MEANS[self.model.link].mean(eta))
         return tuple((found if len(found) >= 3 else _even_edges(self.model, self.bins)).tolist())
 
     def _range(self, low: float, high: float) -> Interval:
-        """Of a bin's residuals: the link's, cut to what the response's bounds allow; of width 2 where that is a point."""
+        """The range of a bin's residuals: the link's, cut to what the response's bounds allow; of
+        width 2 where that is a point."""
         response = self.model.response
         lower, upper = MEANS[self.model.link].range(low, high, self.spread)
         lower, upper = max(lower, response.lower - high), min(upper, response.upper - low)
@@ -200,7 +207,8 @@ def _sure(found: GroupMoments) -> FloatArray:
 
 
 def number_of_bins(planned: BinnedResidualsPlan) -> int:
-    """So many that the noise of an even bin's mean is 1/PRECISION of a normal residual's standard deviation."""
+    """So many that the noise of an even bin's mean is 1/PRECISION of a normal residual's standard
+    deviation."""
     m, rho = planned.unit_rows, planned.share / RHO_UNITS
     least = PRECISION * 2 * REACH * m / sqrt(2 * rho)
     return int(np.clip(planned.n / least, LEAST_BINS, MOST_BINS))
@@ -221,7 +229,8 @@ def plan_binned_residuals(
 
 
 def _even_edges(model: FittedModel, bins: int) -> FloatArray:
-    """(bins + 1,) of even fitted values between those of the least and the largest η; fewer where floats between them are."""
+    """(bins + 1,) of even fitted values between those of the least and the largest η; fewer where
+    floats between them are."""
     low, high = MEANS[model.link].mean(np.array(model.limits)).tolist()
     return np.unique(np.linspace(low, high, bins + 1))
 

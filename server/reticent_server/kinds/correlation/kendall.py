@@ -3,10 +3,11 @@
 
 Privacy: one CountSum over the B × B cells, Δ = √2. Proof: mechanisms.noisy_sum.
 
-With P = T/t the released shares, S_ik = sign(i − k), and r, r′ the margins' centred ridits, concordance less discordance is
-c = ⟨P, SPSᵀ⟩ and τ_b = c/√((1 − Σp_i²)(1 − Σp′_j²)). Under independence c's projection is 2·(2r_i)(2r′_j), so
-Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴, v = Σp_i(2r_i)²: sampling, noise, and noise times noise. The interval takes the
-gradient of τ_b in the cells' shares for both, less the part that the noise in the gradient adds.
+With P = T/t the released shares, S_ik = sign(i − k), and r, r′ the margins' centred ridits,
+concordance less discordance is c = ⟨P, SPSᵀ⟩ and τ_b = c/√((1 − Σp_i²)(1 − Σp′_j²)). Under
+independence c's projection is 2·(2r_i)(2r′_j), so Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴,
+v = Σp_i(2r_i)²: sampling, noise, and noise times noise. The interval takes the gradient of τ_b in
+the cells' shares for both, less the part that the noise in the gradient adds.
 
 Everything but the counts is post-processing. Sources: Kendall (1945); Agresti (2010), § 7.
 """
@@ -47,7 +48,7 @@ class Tau:
 
 
 def tau_b(T: FloatArray, sigma: float) -> Tau:
-    """Of released counts (B, B′) with noise of sd σ."""
+    """The rank correlation τ_b of released counts (B, B′) with noise of sd σ."""
     t, P, signs = _shares(T)
     margins = (shares(T.sum(axis=1)), shares(T.sum(axis=0)))
     c = float((P * (signs[0] @ P @ signs[1].T)).sum())
@@ -77,7 +78,7 @@ def _shares(T: FloatArray) -> tuple[float, FloatArray, tuple[FloatArray, FloatAr
 def _null_sd(
     t: float, margins: tuple[FloatArray, FloatArray], sigma: float, second: float
 ) -> float:
-    """Of c under independence."""
+    """The standard deviation of c under independence."""
     r = [centred_ridits(p) for p in margins]
     v = [float(p @ (2 * x) ** 2) for p, x in zip(margins, r, strict=True)]
     noise = 64 * sigma**2 * float(r[0] @ r[0]) * float(r[1] @ r[1]) / t**2
@@ -88,7 +89,7 @@ def _null_sd(
 class KendallPlan(Planned):
     """A planned rank correlation by counts of pairs of bins."""
 
-    taken: ClassVar = (0.04, 0.08)
+    deadline_shares: ClassVar = (0.04, 0.08)
 
     cells: PairBinsMap
     part: CountSum

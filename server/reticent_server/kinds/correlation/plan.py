@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pearson's and Spearman's correlation: one Gram sum of (a, z), z the record's pair of scores.
 
-Privacy. ‖z‖ ≤ b, a public number of the scores, and the primitive enforces the norm √(a² + b²) of a contribution: one
-GramSum, Δ = √2(a² + b²). Proof: mechanisms.noisy_sum.
+Privacy. ‖z‖ ≤ b, a public number of the scores, and the primitive enforces the norm √(a² + b²) of a
+contribution: one GramSum, Δ = √2(a² + b²). Proof: mechanisms.noisy_sum.
 
-With N, S, Q the released number, sums and products, C = Q_xy − S_xS_y/N, v_x = Q_xx/N − (S_x/N)², r = C/(N√(v_xv_y)). Noise, s on the
-diagonal and s/√2 off it: of C η = s²/2·(1 + (m_x² + m_y²)/a²) + s²m_x²m_y²/a⁴, m = S/N; of a v, τ = s/N. Test: z = C/√(Nv_xv_y + η), whose
-sampling part holds for independent columns of any law. Interval: the r₀ that (r − r₀)² ≤ z²(spread(r₀)/N + (η/(v_xv_y) +
-r₀²s²(v_x⁻² + v_y⁻²)/4)/N²) does not refuse; spread is that of normal pairs, as of Fisher's interval. Variances are drawn to
-what public facts lead to expect where noise hides them, as those of kinds.shared.group_means.
+With N, S, Q the released number, sums and products, C = Q_xy − S_xS_y/N, v_x = Q_xx/N − (S_x/N)²,
+r = C/(N√(v_xv_y)). Noise, s on the diagonal and s/√2 off it: of C
+η = s²/2·(1 + (m_x² + m_y²)/a²) + s²m_x²m_y²/a⁴, m = S/N; of a v, τ = s/N. Test:
+z = C/√(Nv_xv_y + η), whose sampling part holds for independent columns of any law. Interval: the r₀
+that (r − r₀)² ≤ z²(spread(r₀)/N + (η/(v_xv_y) + r₀²s²(v_x⁻² + v_y⁻²)/4)/N²) does not refuse; spread
+is that of normal pairs, as of Fisher's interval. Variances are drawn to what public facts lead to
+expect where noise hides them, as those of kinds.shared.group_means.
 
 Everything but the Gram sum is post-processing. Sources: Fisher (1921); Bonett & Wright (2000).
 """
@@ -74,7 +76,8 @@ class CorrelationMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreMoments:
-    """Released: N, C, variances v (2,) drawn to what is expected, and the noise: η of C, s of an entry."""
+    """Released: N, C, variances v (2,) drawn to what is expected, and the noise: η of C, s of an
+    entry."""
 
     N: float
     C: float
@@ -93,7 +96,7 @@ class ScoreMoments:
 
 
 def moments(released: Released, expected_variance: float) -> ScoreMoments:
-    """Of the released Gram sum of a CorrelationMap."""
+    """The moments of the released Gram sum of a CorrelationMap."""
     G, s = released.values, released.sd
     N = max(float(G[0, 0]) / A**2, 1.0)
     m = np.clip(G[0, 1:] / A / N, -1.0, 1.0)
@@ -109,7 +112,7 @@ def moments(released: Released, expected_variance: float) -> ScoreMoments:
 class CorrelationPlan(Planned):
     """A planned correlation of scores."""
 
-    taken: ClassVar = (0.04, 0.04)
+    deadline_shares: ClassVar = (0.04, 0.04)
 
     design: Design
     scores: PairScores
@@ -130,7 +133,7 @@ class CorrelationPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a correlation near 0."""
+        """The expected precision of a correlation near 0."""
         return single(
             "correlation", float(self.forecast["privacy_standard_error"]), 1 / sqrt(self.n)
         )

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pairs of scores whose moments are released: each a function of one record, of norm at most 1.
 
-Pearson: (x − c)/(WITHIN·s) of each column, c its expected mean and s its public spread, clipped to ±1 and divided by √2. Each
-column is clipped by itself, so that independent columns have independent scores: drawing pairs in by their norm would be
-less noise, and correlates independent columns that are skewed (a level of .1 in place of .05 at n = 20,000). Spearman: (2F(x) − 1)/√2, F the column's public distribution function by its released quantiles, a
-value that many share at the middle of its share: grades, which are ranks over n where F is right.
+Pearson: (x − c)/(WITHIN·s) of each column, c its expected mean and s its public spread, clipped to
+±1 and divided by √2. Each column is clipped by itself, so that independent columns have independent
+scores: drawing pairs in by their norm would be less noise, and correlates independent columns that
+are skewed (a level of .1 in place of .05 at n = 20,000). Spearman: (2F(x) − 1)/√2, F the column's
+public distribution function by its released quantiles, a value that many share at the middle of its
+share: grades, which are ranks over n where F is right.
 """
 
 from dataclasses import dataclass
@@ -105,7 +107,8 @@ def standardised(facts: DatasetFacts, x: Column, y: Column) -> Standardised:
 
 
 def grades_of(facts: DatasetFacts, column: Column) -> Grade:
-    """From released counts or quantiles; linear over the declared bounds where nothing is released."""
+    """From released counts or quantiles; linear over the declared bounds where nothing is
+    released."""
     known = facts.profile.columns.get(column.name) if facts.profile else None
     if known is not None and known.counts is not None and sum(known.counts) > 0:
         counts = np.maximum(np.asarray(known.counts), 0.0)

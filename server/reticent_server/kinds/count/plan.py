@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The number of records in use: one noisy count, Δ = 1; by group one a level, Δ = √2.
 
-A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1 each, with m rows of
-a unit by √2 m in all.
+A record in use adds 1 to the count of its own group: replacing one moves at most two counts, by 1
+each, with m rows of a unit by √2 m in all.
 
 Proof of privacy: mechanisms.noisy_sum, CountSum; kinds.shared.by.
 """
@@ -40,7 +40,7 @@ class _CountMap:
 class CountPlan(Planned):
     """A planned count of the records in use."""
 
-    taken: ClassVar = (0.03, 0.06)
+    deadline_shares: ClassVar = (0.03, 0.06)
 
     design: Design
     part: CountSum
@@ -81,7 +81,7 @@ class CountPlan(Planned):
 class GroupCountPlan(TablePlan):
     """A planned count of the records in use of each group."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     def run(self) -> Recipe:
         """One step; values are unbiased and may lie outside 0..n."""

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned contingency table: noisy counts by the values of columns (kinds.shared.tables has the proof).
+"""A planned contingency table: noisy counts by the values of columns (kinds.shared.tables has the
+proof).
 
-A two-way table also carries a test of independence with the noise in its null law (numerics.independence), of the
-cells before their sum is put in, whose noise is independent: post-processing, free.
+A two-way table also carries a test of independence with the noise in its null law
+(numerics.independence), of the cells before their sum is put in, whose noise is independent:
+post-processing, free.
 """
 
 from dataclasses import dataclass, replace
@@ -28,7 +30,8 @@ _SIMULATED_CELLS_A_MS = 2  # cells of which 999 simulated tables take 1 ms; meas
 class CrosstabResult:
     """Noisy counts, nested by column in the order of `columns`; levels: of each column.
 
-    independence: of a table of two columns whose rows are independent, otherwise null: not where a person has several.
+    independence: of a table of two columns whose rows are independent, otherwise null: not where a
+    person has several.
     """
 
     columns: Annotated[list[str], MinLen(2)]
@@ -45,7 +48,7 @@ class CrosstabResult:
 class CrosstabPlan(TablePlan):
     """A planned contingency table."""
 
-    taken: ClassVar = (0.02, 0.02)
+    deadline_shares: ClassVar = (0.02, 0.02)
 
     @property
     def two_way(self) -> bool:

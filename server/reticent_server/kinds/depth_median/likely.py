@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How large η may be for a reply to be likely: from public facts, for data of an ordinary shape.
 
-For n records the certificate's terms at k are modelled, in units of the scale, by what was measured on
-Gaussian, Cauchy, uniform and 10 %-contaminated data in 2 to 8 dimensions with 500 directions (largest
-values; benchmarks.depth). The test passes almost surely where E_k ≤ ε_r at k = T + 4.6/ε₁. Nothing here
-bears on privacy: a wrong model makes No Reply likelier, or the draw noisier.
+For n records the certificate's terms at k are modelled, in units of the scale, by what was measured
+on Gaussian, Cauchy, uniform and 10 %-contaminated data in 2 to 8 dimensions with 500 directions
+(largest values; benchmarks.depth). The test passes almost surely where E_k ≤ ε_r at k = T + 4.6/ε₁.
+Nothing here bears on privacy: a wrong model makes No Reply likelier, or the draw noisier.
 """
 
 from collections.abc import Callable, Mapping

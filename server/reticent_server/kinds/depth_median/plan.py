@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned private projection-depth median of up to 8 columns.
 
-Columns are standardised by public facts (the profile's medians and ranges, else the declared bounds), so
-that fixed directions suit columns in any units. In one dimension there is one direction, in two they
-are evenly spaced, in more they are the axes and directions drawn once from a public generator, the same
-for every data set. Each is rounded to whole numbers up to 2¹⁰.
+Columns are standardised by public facts (the profile's medians and ranges, else the declared
+bounds), so that fixed directions suit columns in any units. In one dimension there is one
+direction, in two they are evenly spaced, in more they are the axes and directions drawn once from a
+public generator, the same for every data set. Each is rounded to whole numbers up to 2¹⁰.
 
 η is planned (kinds.depth_median.likely), given, or chosen privately from a grid of five around the
 planned one at a fifth of ε. Proofs: mechanisms.depth_draw, numerics.depth_certificate.
@@ -24,7 +24,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.standardise import SUMMARY_PROBABILITIES, Location, location
+from reticent_server.fitting.public.standardise import SUMMARY_PROBABILITIES, Location, location
 from reticent_server.kinds.depth_median.likely import Split, plan_split
 from reticent_server.kinds.depth_median.query import MAX_COLUMNS, MOST_DIRECTIONS, DepthMedian
 from reticent_server.kinds.shared.columns import ColumnsMap, profile_quantiles
@@ -38,7 +38,8 @@ LEAST_ETA, LARGEST_ETA = 1e-6, 1e9  # noise of 10⁶ scales, and of a step of th
 _WHOLE = 1024
 # bits: rounding is 10⁻⁶ of a scale, and the lattice reaches 2¹⁹ scales to either side
 _STEPS_IN_SCALE, _LATTICE_BITS = 20, 40
-# multiples of the planned η: one of them is within a factor √2 of any η between ¼ and 4 times the planned one
+# multiples of the planned η: one of them is within a factor √2 of any η between ¼ and 4 times the
+# planned one
 _GRID = (4.0, 2.0, 1.0, 0.5, 0.25)
 _CHOICE_SHARE = 5  # one part in so many of ε for the choice of η, as the query's docs say
 # planned for a record's projection on a direction, sorting included; it sets the deadline only
@@ -49,7 +50,8 @@ _SMALL = {"iqr": 7.0, "mad": 3.5, "trimmed": 1.7}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthMedianResult:
-    """point (columns,) in the units of the data. scale: of the projections. eta: sharpness of the draw."""
+    """point (columns,) in the units of the data. scale: of the projections. eta: sharpness of the
+    draw."""
 
     columns: list[str]
     point: list[float]
@@ -63,7 +65,7 @@ class DepthMedianResult:
 class DepthMedianPlan(Planned):
     """A planned depth median. likely: whether a reply is to be expected."""
 
-    taken: ClassVar = (0.2, 0.5)
+    deadline_shares: ClassVar = (0.2, 0.5)
 
     names: tuple[str, ...]
     part: DepthDraw
@@ -91,7 +93,8 @@ class DepthMedianPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise in scales of the projections, at the smallest η; sampling error is not in it."""
+        """The noise in scales of the projections, at the smallest η; sampling error is not in
+        it."""
         return {
             "eta": list(self.part.etas),
             "privacy_noise_in_scales": len(self.names) / self.part.etas[-1],

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shares, means and quantiles from noisy counts, with intervals that count sampling and noise.
 
-Counts c (B,) have independent noise of sd σ. Where the number T of records that they add up to is public, they are projected
-on it, c + (T − Σc)/B, and a·c has the noise variance σ²(‖a‖² − (Σa)²/B), otherwise σ²‖a‖².
+Counts c (B,) have independent noise of sd σ. Where the number T of records that they add up to is
+public, they are projected on it, c + (T − Σc)/B, and a·c has the noise variance σ²(‖a‖² − (Σa)²/B),
+otherwise σ²‖a‖².
 
 *A ratio* m = a·c/d·c (a share: a the level, d all levels; a mean: a the values, d = 1): a·c − m d·c has noise of mean 0 and a known
 variance η at any true counts, so with N = d·c
@@ -14,8 +15,8 @@ the mean N(F_k − p) and, under the hypothesis, the variance Np(1 − p) + η. 
 standard deviations, widest ends where noise makes D cross more than once, linear inside of a bin. Inside of a bin that holds more than
 DENSE times an even share (TAIL in the outermost ones) the place is not known, and an end goes to the bin's end.
 
-All of it is post-processing of released counts. Where N is not above its noise (fitting.trust.clear), nothing is known
-and intervals are all that is possible.
+All of it is post-processing of released counts. Where N is not above its noise
+(fitting.trust.clear), nothing is known and intervals are all that is possible.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ QUARTILES = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Released counts (B,); sigma: the noise of one; total: the number that they add up to, where it is public."""
+    """Released counts (B,); sigma: the noise of one; total: the number that they add up to, where
+    it is public."""
 
     released: FloatArray
     sigma: float
@@ -84,7 +86,8 @@ def share(cells: Cells, a: FloatArray, d: FloatArray) -> Figure:
 def quartiles(
     cells: Cells, d: FloatArray, edges: FloatArray, bounds: Interval
 ) -> tuple[Figure, Figure, Figure]:
-    """Of numbers in bins; d (B,): which cells are bins, the first of them; edges: (bins + 1,); bounds: of all values."""
+    """The quartiles of numbers in bins; d (B,): which cells are bins, the first of them; edges:
+    (bins + 1,); bounds: of all values."""
     q1, q2, q3 = (_quantile(cells, d, edges, bounds, p) for p in QUARTILES)
     return q1, q2, q3
 
@@ -92,7 +95,7 @@ def quartiles(
 def whole_quartiles(
     cells: Cells, d: FloatArray, values: FloatArray
 ) -> tuple[Figure, Figure, Figure]:
-    """Of whole numbers that are counted one by one; values (bins,), increasing."""
+    """The quartiles of whole numbers that are counted one by one; values (bins,), increasing."""
     q1, q2, q3 = (_whole_quantile(cells, d, values, p) for p in QUARTILES)
     return q1, q2, q3
 
@@ -122,8 +125,8 @@ def _whole_quantile(cells: Cells, d: FloatArray, values: FloatArray, p: float) -
 
 
 def _distribution(cells: Cells, d: FloatArray) -> FloatArray:
-    """(bins + 1,) F at the bins' ends, from 0 to 1: the mean of the least increasing line above the released one and
-    the greatest below it."""
+    """(bins + 1,) F at the bins' ends, from 0 to 1: the mean of the least increasing line above the
+    released one and the greatest below it."""
     bins = int(d.sum())
     F = np.clip(np.cumsum(cells.counts[:bins]) / cells.number(d), 0.0, 1.0)
     F[-1] = 1.0
@@ -141,7 +144,8 @@ def _scores(cells: Cells, d: FloatArray, p: float) -> FloatArray:
 
 
 def _dense(shares: FloatArray) -> NDArray[np.bool_]:
-    """Of the bins. In the first and the last one density falls outwards, so that a straight line is on the safe side."""
+    """Of the bins. In the first and the last one density falls outwards, so that a straight line is
+    on the safe side."""
     limits = np.full(len(shares), DENSE / len(shares))
     limits[[0, -1]] = max(TAIL, DENSE / len(shares))
     return np.asarray(shares > limits)
@@ -150,7 +154,8 @@ def _dense(shares: FloatArray) -> NDArray[np.bool_]:
 def _ends(
     z: FloatArray, edges: FloatArray, outer: FloatArray, dense: NDArray[np.bool_]
 ) -> Interval:
-    """Where a line through z (bins + 1,) first exceeds −reach and last falls below reach; in a dense bin, its outer end."""
+    """Where a line through z (bins + 1,) first exceeds −reach and last falls below reach; in a
+    dense bin, its outer end."""
     reach, last = float(ndtri((1 + CONFIDENCE) / 2)), len(edges) - 2
     inside, outside = np.flatnonzero(z > -reach), np.flatnonzero(z < reach)
     low = max(int(inside[0]) - 1, 0) if len(inside) else last

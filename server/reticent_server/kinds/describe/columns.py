@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Contribution, FloatArray, Part
 from reticent_server.fitting.trust import clear
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
@@ -93,7 +93,8 @@ class WholeMeasure(ColumnMeasure):
 
 @dataclass(frozen=True, slots=True)
 class NumbersMeasure(ColumnMeasure):
-    """A column of numbers. span: what values are clipped to; a: the weight of a record's 1 beside its z."""
+    """A column of numbers. span: what values are clipped to; a: the weight of a record's 1 beside
+    its z."""
 
     span: ClipRange
     a: float
@@ -139,7 +140,7 @@ class NumbersMeasure(ColumnMeasure):
         }
 
     def _moments(self, cells: Cells, found: ColumnReleases, place: int) -> NoisyMoments:
-        """Of the Gram sum: of all of its blocks for place 0, else of the group's."""
+        """The moments of the Gram sum: of all of its blocks for place 0, else of the group's."""
         G = found.groups.size
         sums = moments(found.parts[1], G, self.a)
         which = slice(None) if place == 0 else slice(place - 1, place)
@@ -172,8 +173,9 @@ class NumbersMeasure(ColumnMeasure):
 
 
 def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) -> ColumnMeasure:
-    """What is released of the column; rho: of one part, in RHO_UNITS, which sets the number of bins. Raises InvalidQuery."""
-    if column.is_dummy or column.kind is ColumnKind.CATEGORICAL:
+    """What is released of the column; rho: of one part, in RHO_UNITS, which sets the number of
+    bins. Raises InvalidQuery."""
+    if column.is_dummy or column.kind.has_levels:
         return LevelsMeasure(column, level_axis(column))
     if not is_number(column):
         return WholeMeasure(column, level_axis(column))
@@ -186,12 +188,13 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
 
 def is_number(column: Column) -> bool:
     """Whether its values are put in bins."""
-    whole = column.kind is ColumnKind.INTEGER and column.upper - column.lower < FEW
-    return column.kind in {ColumnKind.NUMERIC, ColumnKind.INTEGER} and not whole
+    few = column.kind.is_whole and column.upper - column.lower < FEW
+    return column.kind.is_number and not few
 
 
 def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
-    """So many that an even share of a group of the mean size is VISIBLE above the noise of a count."""
+    """So many that an even share of a group of the mean size is VISIBLE above the noise of a
+    count."""
     noise = facts.schema.unit.max_rows * (RHO_UNITS / rho) ** 0.5
     return int(np.clip(facts.n / groups / (VISIBLE * noise), LEAST_BINS, MOST_BINS))
 

@@ -15,7 +15,8 @@ Count = Annotated[int, Ge(1)]
 class Figure:
     """A number with its 95 % interval, in the units of the column; shares are from 0 to 1.
 
-    The interval counts sampling and privacy noise, the standard error too; quantiles and standard deviations have none.
+    The interval counts sampling and privacy noise, the standard error too; quantiles and standard
+    deviations have none.
     """
 
     value: float
@@ -27,9 +28,9 @@ class Figure:
 class DescribedGroup:
     """A column in one group of records.
 
-    counts (bins or levels,): unbiased and noisy, each with the noise count_standard_error. number: of records with a value.
-    missing: the share of records without one, of a column that may be missing. Of numbers: mean, standard_deviation
-    and quartiles; of levels: shares.
+    counts (bins or levels,): unbiased and noisy, each with the noise count_standard_error. number:
+    of records with a value. missing: the share of records without one, of a column that may be
+    missing. Of numbers: mean, standard_deviation and quartiles; of levels: shares.
     """
 
     level: str
@@ -47,8 +48,8 @@ class DescribedGroup:
 class DescribedColumn:
     """A column: edges (bins + 1,) of its histogram, or its levels or whole numbers.
 
-    clipped: the public range that values were clipped to, of a column whose mean is estimated from sums. groups: one for each
-    level of `by` and, first, all records together.
+    clipped: the public range that values were clipped to, of a column whose mean is estimated from
+    sums. groups: one for each level of `by` and, first, all records together.
     """
 
     column: str

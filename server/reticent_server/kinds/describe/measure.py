@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is released of a described column, and what is made of it.
 
-A record in use of group g adds 1 to one cell (g, bin) of each column: CountSum, Δ = √2 for all groups together. A cell beyond the bins is
-for what is missing, free. A column of many numbers has e_g ⊗ (a, z) besides: GramSum, Δ = √2·R² for all groups together
-(kinds.shared.groups). Every part has the same ρ, and parts add up.
+A record in use of group g adds 1 to one cell (g, bin) of each column: CountSum, Δ = √2 for all
+groups together. A cell beyond the bins is for what is missing, free. A column of many numbers has
+e_g ⊗ (a, z) besides: GramSum, Δ = √2·R² for all groups together (kinds.shared.groups). Every part
+has the same ρ, and parts add up.
 """
 
 from abc import ABC, abstractmethod
@@ -28,7 +29,8 @@ ALL = "all"  # what all records together are called
 
 @dataclass(frozen=True, slots=True)
 class GroupedRows:
-    """A block's records, and the place (rows,) of their group among `groups`, −1 where a record is out of use."""
+    """A block's records, and the place (rows,) of their group among `groups`, −1 where a record is
+    out of use."""
 
     block: Block
     group: NDArray[np.int64]
@@ -42,7 +44,8 @@ class GroupedRows:
 
 @dataclass(frozen=True, slots=True)
 class ColumnReleases:
-    """What was released of a column; total: the public number of records in use, where there is one."""
+    """What was released of a column; total: the public number of records in use, where there is
+    one."""
 
     parts: tuple[Released, ...]
     groups: Groups
@@ -127,7 +130,8 @@ class ColumnMeasure(ABC):
 
     @abstractmethod
     def figures(self, cells: Cells, found: ColumnReleases, place: int) -> Mapping[str, Any]:
-        """The members of a DescribedGroup that such columns have. place: 0 for all records, then each group's."""
+        """The members of a DescribedGroup that such columns have. place: 0 for all records, then
+        each group's."""
 
     def _group(self, name: str, cells: Cells, figures: Mapping[str, Any]) -> DescribedGroup:
         d = self.present

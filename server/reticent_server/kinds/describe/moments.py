@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and standard deviations with intervals that count sampling and noise.
 
-With N records, mean m and variance s², whose noise has the variances η and τ², and the fourth central moment μ₄ as the released
-histogram tells it,
+With N records, mean m and variance s², whose noise has the variances η and τ², and the fourth
+central moment μ₄ as the released histogram tells it,
 
     Var(m) = s²/N + η,   Var(s²) = (μ₄ − s⁴)/N + τ².
 
-The interval of s is that of s² by its root. s² may come out as 0 by noise alone, so τ is added to it in Var(m). Everything is
-post-processing of released values.
+The interval of s is that of s² by its root. s² may come out as 0 by noise alone, so τ is added to
+it in Var(m). Everything is post-processing of released values.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ from reticent_server.kinds.shared.ranges import ClipRange
 class NoisyMoments:
     """N, m ∈ [−1, 1], s² ∈ [0, 1], η, τ² and μ₄, in half-widths from the centre of `span`.
 
-    sure: whether N is above what noise alone may say; where it is not, intervals are all that is possible.
+    sure: whether N is above what noise alone may say; where it is not, intervals are all that is
+    possible.
     """
 
     N: float

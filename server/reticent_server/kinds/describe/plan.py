@@ -59,7 +59,7 @@ class DescribeMap:
 class DescribePlan(Planned):
     """A planned description. share: ρ of each part, in RHO_UNITS; own: a first step for numbers that no profile covers."""
 
-    taken: ClassVar = (0.09, 0.12)
+    deadline_shares: ClassVar = (0.09, 0.12)
 
     facts: DatasetFacts
     described: tuple[Column, ...]

@@ -3,9 +3,10 @@
 
     y_it = a_i + g_t + Σ_k b_k 1{t − s_i = k} + x_itᵀb + e_it,    k = −before … after without −1
 
-s_i is the period of the first treatment; the ends hold all periods beyond them. The test of b_k = 0 for all k < −1 is
-Wald's with the covariance of sampling and noise together, against F with the least of the intervals' degrees of freedom
-where these are cluster-robust, else against χ². It is post-processing of the fit.
+s_i is the period of the first treatment; the ends hold all periods beyond them. The test of b_k = 0
+for all k < −1 is Wald's with the covariance of sampling and noise together, against F with the
+least of the intervals' degrees of freedom where these are cluster-robust, else against χ². It is
+post-processing of the fit.
 """
 
 from dataclasses import dataclass
@@ -37,8 +38,9 @@ class PretrendTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventStudyResult(RegressionResult):
-    """A fit whose first terms, after an intercept, are those of the times since treatment. event_times: theirs, without the reference −1;
-    the first holds all earlier ones, the last all later ones."""
+    """A fit whose first terms, after an intercept, are those of the times since treatment.
+    event_times: theirs, without the reference −1; the first holds all earlier ones, the last all
+    later ones."""
 
     event_times: list[int]
     pretrend: PretrendTest

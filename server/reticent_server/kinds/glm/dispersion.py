@@ -8,9 +8,10 @@ With mean score G (in u = Wx̃) and mean χ-score H, both weighted by w, measure
 
     D = ∂E ψ_c/∂ln s,  H_s = ∂(E ψ_k² − κ_k)/∂ln s  at a fixed law;  B = E[2ψ_k 1{|z| < k} T]/s,  T = y/μ
 
-so t = (H − (Bs/d) e₀ᵀW⁻¹G)/((P₀₀/d)(BsD/d − H_s)), and G + (D/d) J W⁻ᵀe₀ t is the score of θ at s*: linear in what
-is released, with a sandwich from the joint meat of (w u q, w χ). Without an intercept e₀ is absent, and s is taken as
-known. Source: Huber & Ronchetti (2009), ch. 6 (simultaneous M-estimates), for the Gamma law.
+so t = (H − (Bs/d) e₀ᵀW⁻¹G)/((P₀₀/d)(BsD/d − H_s)), and G + (D/d) J W⁻ᵀe₀ t is the score of θ at s*:
+linear in what is released, with a sandwich from the joint meat of (w u q, w χ). Without an
+intercept e₀ is absent, and s is taken as known. Source: Huber & Ronchetti (2009), ch. 6
+(simultaneous M-estimates), for the Gamma law.
 """
 
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ class GammaDispersion:
 
 
 def _slope(s: float, cut: float, which: int) -> float:
-    """∂/∂ln s, at a fixed law, of a moment minus its value under Gamma(s²): −∂/∂ln √φ at fixed s."""
+    """∂/∂ln s, at a fixed law, of a moment minus its value under Gamma(s²): −∂/∂ln √φ at fixed
+    s."""
     up, down = (gamma_moments((s * exp(h)) ** 2, s * s, cut)[which] for h in (_STEP, -_STEP))
     return -(up - down) / (2 * _STEP)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dispersion's own score of a negative binomial, bent and centred: what estimates α of V = μ + αμ².
+"""The dispersion's own score of a negative binomial, bent and centred: what estimates α of
+V = μ + αμ².
 
 With r = 1/α the derivative of a count's log-likelihood by ln α, and a smooth cut of it,
 
@@ -7,14 +8,16 @@ With r = 1/α the derivative of a count's log-likelihood by ln α, and a smooth 
     χ = c tanh(h/c) − m(η),   m = E c tanh(h/c),   |χ| ≤ c + sup |m|    mean 0 where α is right
     S = E[c tanh(h/c) h]                                               −∂E χ/∂ln α there (Bartlett)
 
-h grows like y, so without the cut one record would decide. At c = 2√I, I the information at the start, .85 to .98 of the
-information is left (computed for α from .1 to 2 and means from 1.6 to 150). A corner at c in place of the tanh has a tenth less noise, but
-leaves corners in m as well, which splines miss.
+h grows like y, so without the cut one record would decide. At c = 2√I, I the information at the
+start, .85 to .98 of the information is left (computed for α from .1 to 2 and means from 1.6 to
+150). A corner at c in place of the tanh has a tenth less noise, but leaves corners in m as well,
+which splines miss.
 
-m and S are functions of η alone. They are sums over counts, one by one and then in bins 2 % wide, at values of η .1 apart
-between which cubic splines interpolate; all of it is public.
+m and S are functions of η alone. They are sums over counts, one by one and then in bins 2 % wide,
+at values of η .1 apart between which cubic splines interpolate; all of it is public.
 
-Source: Lawless (1987), Canadian Journal of Statistics 15; Aeberhard, Cantoni & Heritier (2014), Biometrics 70.
+Source: Lawless (1987), Canadian Journal of Statistics 15; Aeberhard, Cantoni & Heritier (2014),
+Biometrics 70.
 """
 
 from dataclasses import dataclass
@@ -30,7 +33,8 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.families import NegativeBinomial
 
 LEAST, LARGEST = 0.01, 20.0
-"""α: below, counts are Poisson's to one part in 100 of a mean of 1; beyond, more than .9 of counts with mean 3 are 0."""
+"""α: below, counts are Poisson's to one part in 100 of a mean of 1; beyond, more than .9 of counts
+with mean 3 are 0."""
 _CUT = 2.0  # c, in √I at the start
 _KNOTS = (
     0.04  # of η between values that are summed: with .1 the cut's kinks left errors of 2·10⁻⁴ in m
@@ -90,7 +94,8 @@ class DispersionScore:
         return exp(float(brentq(excess, low, high, xtol=_CLOSE)))
 
     def away(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(k,) of values of η: ∂E χ/∂η̂ and ∂²E χ/∂η̂², the counts' law being at η, by differences."""
+        """(k,) of values of η: ∂E χ/∂η̂ and ∂²E χ/∂η̂², the counts' law being at η, by
+        differences."""
         y, p, _ = _counts(eta, self.alpha, self.upper)
         up, down = (
             np.sum(p * self.value(np.broadcast_to(y, p.shape), (eta + side)[:, None]), axis=1)

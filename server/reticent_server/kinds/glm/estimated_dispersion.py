@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A negative binomial with its dispersion: the fit of kinds.glm, and a last step that measures α with its error.
+"""A negative binomial with its dispersion: the fit of kinds.glm, and a last step that measures α
+with its error.
 
-At the released coefficients θ̂ and the α₁ that the fit has come to, with χ and S as in kinds.glm.dispersion_score and a the weight of a
-record (1 or its share; 0 where it is not in use):
+At the released coefficients θ̂ and the α₁ that the fit has come to, with χ and S as in
+kinds.glm.dispersion_score and a the weight of a record (1 or its share; 0 where it is not in use):
 
     score     a χ                    |·| ≤ B = c + sup|m|       VectorSum  Δ = 2B
     spread    (a²χ²/B², a S/sup S)   ‖·‖ ≤ √2                   VectorSum  Δ = 2√2
 
     M(α̂ eᵈ) = X/(n k),   k = Σ a S/(n S₁),   se² = (Σa²χ² + sd²)/(n k M′)² + 2d² tr C²/(tr C)² + bᵀPb,   X = Σaχ, sd its noise
 
-M(α) is E χ where counts have the dispersion α, over the public rows' predictors, whose S is S₁; M′ = dM/dln α at α̂. A straight line with the slope S
-in its place left α wrong by 5 % where α₁ is off by a third, as it is at small ε.
+M(α) is E χ where counts have the dispersion α, over the public rows' predictors, whose S is S₁;
+M′ = dM/dln α at α̂. A straight line with the slope S in its place left α wrong by 5 % where α₁ is
+off by a third, as it is at small ε.
 
-d = ½ tr C E[∂²E χ/∂η̂²]/E S, over the public rows, is what the noise of the coefficients, C (q, q) in u, adds to the dispersion: predictors that are off by N(0, v)
-look like counts with α + (1 + α)v. b = E[x̃ ∂E χ/∂η̂]/E S is what is linear in their noise, of covariance P; what is linear in their sampling error
-is left out: ∂E χ/∂θ = −E[χψᵀ], ψ the coefficients' scores (Bartlett), so that it makes the variance smaller. The interval is that of ln α, and is
-given where S̄ is three standard deviations of its noise above 0 and α̂ is above the least.
+d = ½ tr C E[∂²E χ/∂η̂²]/E S, over the public rows, is what the noise of the coefficients, C (q, q)
+in u, adds to the dispersion: predictors that are off by N(0, v) look like counts with α + (1 + α)v.
+b = E[x̃ ∂E χ/∂η̂]/E S is what is linear in their noise, of covariance P; what is linear in their
+sampling error is left out: ∂E χ/∂θ = −E[χψᵀ], ψ the coefficients' scores (Bartlett), so that it
+makes the variance smaller. The interval is that of ln α, and is given where S̄ is three standard
+deviations of its noise above 0 and α̂ is above the least.
 
-Privacy (unconditional; neighbours replace one record): each part's contributions are functions of one record and of earlier releases;
-the primitives enforce the norms (mechanisms.noisy_sum). The fit's steps (fitting.fit_plan) and this one compose by zCDP.
+Privacy (unconditional; neighbours replace one record): each part's contributions are functions of
+one record and of earlier releases; the primitives enforce the norms (mechanisms.noisy_sum). The
+fit's steps (fitting.fit_plan) and this one compose by zCDP.
 """
 
 from collections.abc import Generator, Mapping
@@ -65,7 +70,9 @@ from reticent_server.kinds.glm.plan import asked_model
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.numerics.families import NegativeBinomial
 
-_SHARE = 0.10  # of ρ: with .05 intervals of α were a fifth wider at n = 5,000, ε = 1, those of coefficients 3 % narrower
+# of ρ: with .05 intervals of α were a fifth wider at n = 5,000, ε = 1, those of coefficients 3 %
+# narrower
+_SHARE = 0.10
 _SCORE = 0.75  # of it, for χ: the other sums need to be known to a tenth only
 _ROWS = 1024  # public rows of which predictors are made
 _PLACES = 64  # of them that means are taken over
@@ -103,7 +110,8 @@ class DispersionMap:
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """α̂ with the standard errors of ln α̂, all told and from noise alone; known: whether S̄ is above its noise."""
+    """α̂ with the standard errors of ln α̂, all told and from noise alone; known: whether S̄ is
+    above its noise."""
 
     alpha: float
     error: float
@@ -141,7 +149,7 @@ class PublicPredictors:
 def public_predictors(
     score: DispersionScore, ground: FitGround[Start], fit: StandardFit
 ) -> PublicPredictors:
-    """Of rows that are taken at equal steps of their predictors."""
+    """The predictors of rows that are taken at equal steps of their predictors."""
     rows = np.linalg.solve(ground.coordinates.transform, ground.coordinates.rows[:_ROWS].T)
     X = np.asarray(rows.T, dtype=np.float64)
     eta = X @ fit.theta + (0.0 if ground.offset is None else ground.offset[:_ROWS])
@@ -179,7 +187,8 @@ def dispersion_of(
     *,
     settled: bool,
 ) -> Dispersion:
-    """From the released sums; at the public rows' predictors η (k,). settled: whether the coefficients are."""
+    """From the released sums; at the public rows' predictors η (k,). settled: whether the
+    coefficients are."""
     first, second = released
     total, sd = float(first.values[0]), first.sd
     squares = max(float(second.values[0]), second.sd) * score.bound**2
@@ -226,8 +235,9 @@ class DispersedPlan(PlannedOn):
         return self.plan.precision
 
     def expected_ms(self, n: int) -> float:
-        """The fit's, with the passes more, and what the law of the dispersion takes whatever n is."""
-        return self.plan.expected_ms(n) + self.plan.pass_ms(n) + _LAW_MS
+        """The fit's, with the passes more, and what the law of the dispersion takes whatever n
+        is."""
+        return self.plan.expected_ms(n) + self.plan.timing.pass_ms(n) + _LAW_MS
 
     @property
     def shares(self) -> dict[str, float]:

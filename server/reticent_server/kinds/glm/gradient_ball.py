@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a logit's contributions to the gradient lie: in a smaller ball than one about 0.
 
-A contribution is z q with z = w u, ‖z‖ ≤ R, q = y − μ(η) and η = τ t/w, t = θ̂ᵀz the part of z along
-θ̂, the direction of θ in u. It is long only where the model is wrong about the record, q η < 0, and so always on
-one side: θ̂ᵀ(z q) is at least −R, but at most about .28/τ, and across θ̂ (where η = 0) |q| is ½. With −a θ̂ as its
-centre the smallest ball has the radius
+A contribution is z q with z = w u, ‖z‖ ≤ R, q = y − μ(η) and η = τ t/w, t = θ̂ᵀz the part of z
+along θ̂, the direction of θ in u. It is long only where the model is wrong about the record, q
+η < 0, and so always on one side: θ̂ᵀ(z q) is at least −R, but at most about .28/τ, and across θ̂
+(where η = 0) |q| is ½. With −a θ̂ as its centre the smallest ball has the radius
 
     C = min_a max ‖z q + a θ̂‖ ≤ R sup|q|,
 
-about .83 R where τ ≈ 1.3 (nothing is gained as τ → ∞). Both follow from θ, W and R, which are public. A constant a θ̂
-is added to every record's contribution, the sum is released at the clip C, and n a θ̂ is taken off what was released.
+about .83 R where τ ≈ 1.3 (nothing is gained as τ → ∞). Both follow from θ, W and R, which are
+public. A constant a θ̂ is added to every record's contribution, the sum is released at the clip C,
+and n a θ̂ is taken off what was released.
 
-The maximum is over a grid of the angle between u and θ and of ‖u‖, in the worst of the two signs of q,
-‖z‖ = min(‖u‖, R²/‖u‖); the primitive clips at C what the grid may have missed.
+The maximum is over a grid of the angle between u and θ and of ‖u‖, in the worst of the two signs of
+q, ‖z‖ = min(‖u‖, R²/‖u‖); the primitive clips at C what the grid may have missed.
 """
 
 from math import inf

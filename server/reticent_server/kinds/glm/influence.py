@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A logistic regression by `influence`: the pilot, and what is released around it (fitting.influence)."""
+"""A logistic regression by `influence`: the pilot, and what is released around it
+(fitting.influence)."""
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import Design

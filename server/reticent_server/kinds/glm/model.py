@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fit that a model's formula and family name: a generalised linear model, or a linear regression."""
+"""The fit that a model's formula and family name: a generalised linear model, or a linear
+regression."""
 
 from typing import Any, Literal, Protocol
 
@@ -33,7 +34,8 @@ class ModelQuery(Protocol):
 
 
 def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]:
-    """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with Huber's score."""
+    """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with
+    Huber's score."""
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if query.family in {None, GAUSSIAN}:
         if query.dispersion is not None:
@@ -51,7 +53,8 @@ def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]
 
 
 def plan_glm_by(facts: DatasetFacts, query: Glm, by: str, rho: int) -> ByPlan:
-    """The models of all groups at `rho` (RHO_UNITS); a Gaussian response is a linear regression. Raises InvalidQuery."""
+    """The models of all groups at `rho` (RHO_UNITS); a Gaussian response is a linear regression.
+    Raises InvalidQuery."""
     if query.family != GAUSSIAN:
         return fits_by(facts, query, by, asked_model(query), rho)
     if query.link is not None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A generalised linear model with R² (fitting.fit_statistics): of the binomial family, or a linear regression."""
+"""A generalised linear model with R² (fitting.fit_statistics): of the binomial family, or a linear
+regression."""
 
 from typing import Any
 
@@ -37,6 +38,7 @@ def plan_glm_statistics(facts: DatasetFacts, query: Glm, rho: int) -> Statistics
 
 
 def _plain_logit(query: Glm) -> bool:
-    """Whether residuals are y − μ of a 0/1 response: the one family with a convex loss that is not cut."""
+    """Whether residuals are y − μ of a 0/1 response: the one family with a convex loss that is not
+    cut."""
     law = asked_model(query).law
     return law.convex and law.link == "logit"

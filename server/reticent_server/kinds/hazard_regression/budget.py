@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What part of ρ goes to which release of a hazard regression, and where follow-up stops: from public sizes alone."""
+"""What part of ρ goes to which release of a hazard regression, and where follow-up stops: from
+public sizes alone."""
 
 from dataclasses import astuple, dataclass
 from math import exp, sqrt
@@ -11,7 +12,8 @@ RADIUS = (
     1.2  # R² for each of the k + 1 whitened regressors: 1.6 made slopes a tenth worse (simulated)
 )
 _STOPS = (1.0, 1.5, 2.0, 2.5, 3.0)
-"""c: from 1, below which |Σm| is bounded by 1 all the same; beyond 3 less than 5 % of events are lost."""
+"""c: from 1, below which |Σm| is bounded by 1 all the same; beyond 3 less than 5 % of events are
+lost."""
 _WITH_EVENT = 0.5
 """Of the records, those that have the event, where nobody knows: c depends on it a little only."""
 _COUNT_SHARE = 0.02  # of ρ, where records may be out of use: their number
@@ -27,7 +29,8 @@ SHARES = {
     "cross": 0.10,
     "meat": 0.05,
 }
-"""Of ρ: what is left of one half more or less changes the slopes' errors by less than a tenth (simulated)."""
+"""Of ρ: what is left of one half more or less changes the slopes' errors by less than a tenth
+(simulated)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ class HazardBudget:
 
     @property
     def rho(self) -> int:
-        """Of all."""
+        """The sum of all."""
         return sum(self.amounts.values())
 
     @property
@@ -64,14 +67,16 @@ def plan_budget(rho: int, *, masked: bool) -> HazardBudget:
 
 
 def planned_stop(n: int, terms: int, rho: int, unit_rows: int) -> float:
-    """c: where the slopes' variance, of events before c and of noise in proportion to c, is expected to be smallest."""
+    """c: where the slopes' variance, of events before c and of noise in proportion to c, is
+    expected to be smallest."""
     return min(_STOPS, key=lambda stop: expected_variance(n, terms, rho, unit_rows, stop)[0])
 
 
 def expected_variance(
     n: int, terms: int, rho: int, unit_rows: int, stop: float
 ) -> tuple[float, float]:
-    """Of a slope in whitened units: in all, and what sampling makes alone. rho: of the last score."""
+    """Of a slope in whitened units: in all, and what sampling makes alone. rho: of the last
+    score."""
     information = n * _WITH_EVENT * (1 - exp(-stop))
     noise = 2 * stop * sqrt(RADIUS * (terms + 1)) * unit_rows / sqrt(2 * rho / RHO_UNITS)
     return (information + noise**2) / information**2, 1 / information

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one person's follow-up is worth to a piecewise-exponential hazard: events and cumulative hazards by interval.
+"""What one person's follow-up is worth to a piecewise-exponential hazard: events and cumulative
+hazards by interval.
 
-The hazard at time t of interval j is λ_j exp(η), η = uᵀβ, and a person is at risk from `start` (0 without one) to
-`time`. With E_j the time at risk in interval j,
+The hazard at time t of interval j is λ_j exp(η), η = uᵀβ, and a person is at risk from `start`
+(0 without one) to `time`. With E_j the time at risk in interval j,
 
     Λ_j = λ_j E_j exp(η),   stopped where their running sum reaches c:   Λ_1 + … + Λ_j = min(Σ_{i ≤ j} λ_i E_i exp(η), c)
     δ_j = 1 where the event was seen in interval j and the running sum did not exceed c, else 0
     m_j = δ_j − Λ_j
 
-Stopping a follow-up at the cumulative hazard c is a stopping time, so m_j still have mean 0 at the true hazards (they
-are increments of a stopped martingale): nothing is biased by it, as would be by cutting large values. It gives
+Stopping a follow-up at the cumulative hazard c is a stopping time, so m_j still have mean 0 at the
+true hazards (they are increments of a stopped martingale): nothing is biased by it, as would be by
+cutting large values. It gives
 
     Σ_j Λ_j ≤ c,   Σ_j δ_j ≤ 1,   |Σ_j m_j| ≤ c,   ‖m‖² ≤ c² + Σδ
 
-for c ≥ 1. Source: Andersen, Borgan, Gill & Keiding (1993), Statistical models based on counting processes, II.4, VII.6;
-Holford (1980), Biometrics 36.
+for c ≥ 1. Source: Andersen, Borgan, Gill & Keiding (1993), Statistical models based on counting
+processes, II.4, VII.6; Holford (1980), Biometrics 36.
 """
 
 from dataclasses import dataclass
@@ -31,8 +33,8 @@ _FARTHEST = 8.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Watched:
-    """Of each record: E (J, rows) at risk by interval; position (rows,) of the interval that its time is in (J: beyond
-    the last cut); seen (rows,) whether it ended there with the event."""
+    """Of each record: E (J, rows) at risk by interval; position (rows,) of the interval that its
+    time is in (J: beyond the last cut); seen (rows,) whether it ended there with the event."""
 
     at_risk: FloatArray
     position: NDArray[np.int64]

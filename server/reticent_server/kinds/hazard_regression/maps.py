@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one person contributes to a hazard regression: functions of the person and of public values only.
+"""What one person contributes to a hazard regression: functions of the person and of public values
+only.
 
-u = W x̃ (k,), w = min(1, R²/‖u‖²), η = uᵀβ + o, o a record's offset less its public middle (0 without one); δ, Λ and
-m = δ − Λ as in kinds.hazard_regression.follow_up, c ≥ 1; a, b public scales; r = min(exp(o), d)/d ≤ 1, d public (1
-without offset). Norms, for every record:
+u = W x̃ (k,), w = min(1, R²/‖u‖²), η = uᵀβ + o, o a record's offset less its public middle
+(0 without one); δ, Λ and m = δ − Λ as in kinds.hazard_regression.follow_up, c ≥ 1; a, b public
+scales; r = min(exp(o), d)/d ≤ 1, d public (1 without offset). Norms, for every record:
 
     exposure  (δ_j, r E_j/(l_j √J))_j, l_j the interval's length         ‖·‖² ≤ 1 + 1
     baseline  (δ_j, Λ_j)_j                                               ‖·‖² ≤ 1 + c²
@@ -12,12 +13,13 @@ without offset). Norms, for every record:
     cross     (b Λ_1, …, b Λ_J, w u Σ_j h_ji Λ_j for i ≤ d), |h_ji| ≤ 1  ‖·‖² ≤ (b² + dR²) c²
     meat      w u Σm                                                     ‖·‖ ≤ R c
 
-since ‖wu‖ ≤ R, w‖u‖² ≤ R², ΣΛ ≤ c. For the score: without event ‖m‖ ≤ Σ|m| ≤ c, and |Σm| ≤ c. With it, at ΣΛ = x ≤ c,
-‖m‖² ≤ 1 + x² and (Σm)² = (1 − x)²; a²(1 + x²) + R²(1 − x)² is convex in x, a² + R² at 0 and at c, as
-a² ≤ R², a²(1 + c²) + R²(c − 1)² ≤ (a² + R²) c². None of this asks what η is: an offset of any size keeps each norm.
-The primitives enforce them.
+since ‖wu‖ ≤ R, w‖u‖² ≤ R², ΣΛ ≤ c. For the score: without event ‖m‖ ≤ Σ|m| ≤ c, and |Σm| ≤ c. With
+it, at ΣΛ = x ≤ c, ‖m‖² ≤ 1 + x² and (Σm)² = (1 − x)²; a²(1 + x²) + R²(1 − x)² is convex in x,
+a² + R² at 0 and at c, as a² ≤ R², a²(1 + c²) + R²(c − 1)² ≤ (a² + R²) c². None of this asks what η
+is: an offset of any size keeps each norm. The primitives enforce them.
 
-A person's values are bit-identical whatever block it comes in: W and β are on a lattice (fitting.maps).
+A person's values are bit-identical whatever block it comes in: W and β are on a lattice
+(fitting.maps).
 """
 
 from dataclasses import dataclass
@@ -36,15 +38,17 @@ from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
 
 BASELINE_SCALE = 1.2
-"""a: of .7, 1, 1.2, 1.4 and 2 it left slopes the smallest errors at n = 5,000, epsilon = 1 (simulated)."""
+"""a: of .7, 1, 1.2, 1.4 and 2 it left slopes the smallest errors at n = 5,000, epsilon = 1
+(simulated)."""
 CROSS_SCALE = 2.0
-"""b: the numbers of expected events then have half of the noise of what is weighted by regressors."""
+"""b: the numbers of expected events then have half of the noise of what is weighted by
+regressors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """A public state of the fit. transform: W (k, k + 1) of x̃ = (1, …); beta (k,); hazards (J,) λ at the offset
-    `middle`; stop: c."""
+    """A public state of the fit. transform: W (k, k + 1) of x̃ = (1, …); beta (k,); hazards (J,) λ
+    at the offset `middle`; stop: c."""
 
     transform: FloatArray
     beta: FloatArray
@@ -55,41 +59,44 @@ class Point:
 
     @property
     def vector_bound(self) -> float:
-        """Of `score`."""
+        """The norm bound of `score`."""
         return self.stop * sqrt(BASELINE_SCALE**2 + self.radius_squared)
 
     @property
     def root_bound(self) -> float:
-        """Of `root`."""
+        """The norm bound of `root`."""
         return sqrt(self.radius_squared * self.stop)
 
     @property
     def cross_bound(self) -> float:
-        """Of `cross`."""
+        """The norm bound of `cross`."""
         d = along(len(self.hazards)).shape[1]
         return self.stop * sqrt(CROSS_SCALE**2 + d * self.radius_squared)
 
     @property
     def meat_bound(self) -> float:
-        """Of `meat`."""
+        """The norm bound of `meat`."""
         return self.stop * sqrt(self.radius_squared)
 
     @property
     def baseline_bound(self) -> float:
-        """Of `baseline`."""
+        """The norm bound of `baseline`."""
         return sqrt(1 + self.stop**2)
 
 
 EXPOSURE_BOUND = sqrt(2)
 MANY = 6
-"""Intervals from which on means of regressors have a curve: with fewer, of small tables, it was noise (n = 2,000, epsilon = 1)."""
+"""Intervals from which on means of regressors have a curve: with fewer, of small tables, it was
+noise (n = 2,000, epsilon = 1)."""
 
 
 def along(intervals: int) -> FloatArray:
-    """(J, d) h: Chebyshev's polynomials 1, τ, 2τ² − 1 of τ from −1 to 1 along the intervals; d: 3, 2 below MANY intervals.
+    """(J, d) h: Chebyshev's polynomials 1, τ, 2τ² − 1 of τ from −1 to 1 along the intervals; d: 3,
+    2 below MANY intervals.
 
-    What they leave of the regressors' means by interval lets errors of the baseline into the slopes: 1 and τ alone left
-    .1 sd of a regressor, three leave .02, for a sixth more noise of `cross` (simulated, n = 5,000).
+    What they leave of the regressors' means by interval lets errors of the baseline into the
+    slopes: 1 and τ alone left .1 sd of a regressor, three leave .02, for a sixth more noise of
+    `cross` (simulated, n = 5,000).
     """
     tau = np.linspace(-1.0, 1.0, intervals) if intervals > 1 else np.zeros(1)
     curve = np.column_stack([np.ones(intervals), tau, 2 * tau**2 - 1])
@@ -135,7 +142,8 @@ class BaselineMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HazardMap:
-    """Gives `score` (J + k, rows) and `root`; at the last step `cross` (J + dk, rows) and `meat` after them."""
+    """Gives `score` (J + k, rows) and `root`; at the last step `cross` (J + dk, rows) and `meat`
+    after them."""
 
     asked: Hazards
     coding: TermCoding

@@ -1,24 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton steps of a hazard regression in (ln λ, β), and the covariance of the last one: post-processing.
+"""Newton steps of a hazard regression in (ln λ, β), and the covariance of the last one:
+post-processing.
 
-With g = (g_α, g_β) the released scores, D_j = Σ Λ_j, B_j = Σ w u Λ_j, A = Σ w u uᵀ ΣΛ (sums over persons; D, B, A
-released) the derivative is −[[D, B], [Bᵀ, A]], so with ū_j = B_j/D_j
+With g = (g_α, g_β) the released scores, D_j = Σ Λ_j, B_j = Σ w u Λ_j, A = Σ w u uᵀ ΣΛ (sums over
+persons; D, B, A released) the derivative is −[[D, B], [Bᵀ, A]], so with ū_j = B_j/D_j
 
     P = A − Σ_j D_j ū_j ū_jᵀ,   g* = g_β − Σ_j ū_j g_αj,   dβ = P⁻¹g*,   d ln λ = D⁻¹g_α − ū dβ
 
-g* does not depend on errors of ln λ. Of B only two or three combinations of its rows are released (maps.along):
-ū_j = h_jᵀ(HᵀDH)⁻¹HᵀB with the rows h_j of H. What noise there is in g_αj comes with ū_j into g*, and what error there is in
-ln λ_j with what is left of B_j. With e² the variance of D_j times that error, from the release of the baseline, and s_α² of g_αj,
+g* does not depend on errors of ln λ. Of B only two or three combinations of its rows are released
+(maps.along): ū_j = h_jᵀ(HᵀDH)⁻¹HᵀB with the rows h_j of H. What noise there is in g_αj comes with
+ū_j into g*, and what error there is in ln λ_j with what is left of B_j. With e² the variance of D_j
+times that error, from the release of the baseline, and s_α² of g_αj,
 
     g* = g_β − Σ_j κ_j ū_j g_αj,   P = A − Σ_j κ_j D_j ū_j ū_jᵀ,   κ_j = (e² + D_j)/(e² + D_j + s_α²)
 
-is the combination of the least variance; (1 − κ_j)² e² ū_j ū_jᵀ is added to the noise of g*. P is multiplied by
-1 + Σg_αj/ΣD_j: expected events become those that were seen, as the hazards' common error has P too large or too small.
+is the combination of the least variance; (1 − κ_j)² e² ū_j ū_jᵀ is added to the noise of g*. P is
+multiplied by 1 + Σg_αj/ΣD_j: expected events become those that were seen, as the hazards' common
+error has P too large or too small.
 
-Covariance: L (M + N) Lᵀ, L the linear map from g to (d ln λ, dβ), M the scores' second moment with D and B in the
-baseline's blocks (as at the true hazards) and the released one of w u Σm in β's; N the noise of g. P is
-known with the noise of A, s on the diagonal: it adds (s²/2)(|dβ|² I + dβ dβᵀ) to the noise of g*; that of B adds s_B² |(HᵀDH)⁻¹Hᵀg_α|² I.
-Source: Holford (1980); Andersen & Gill (1982); of the noise: mechanisms.noisy_sum.
+Covariance: L (M + N) Lᵀ, L the linear map from g to (d ln λ, dβ), M the scores' second moment with
+D and B in the baseline's blocks (as at the true hazards) and the released one of w u Σm in β's; N
+the noise of g. P is known with the noise of A, s on the diagonal: it adds (s²/2)(|dβ|² I + dβ dβᵀ)
+to the noise of g*; that of B adds s_B² |(HᵀDH)⁻¹Hᵀg_α|² I. Source: Holford (1980); Andersen & Gill
+(1982); of the noise: mechanisms.noisy_sum.
 """
 
 from dataclasses import dataclass
@@ -36,9 +40,10 @@ from reticent_server.numerics.matrices import eigen, floored, rebuild
 _LEAST_SHARE = 0.1
 """Of the mean eigenvalue: the least of the first step's, which is damped all the same."""
 _LENGTHENED = 1.1
-"""Times: a first step. Its curvature is A, with the baseline's part, so that it ended 14 % short of the slopes (24 % with an
-offset that goes with one), and the last step .2 (.6) standard errors short (simulated, n = 20,000). To release ΣB_j with
-it had more noise: slopes were a tenth worse at n = 5,000. Not with few intervals, of small tables, whose first step is noise."""
+"""Times: a first step. Its curvature is A, with the baseline's part, so that it ended 14 % short of
+the slopes (24 % with an offset that goes with one), and the last step .2 (.6) standard errors short
+(simulated, n = 20,000). To release ΣB_j with it had more noise: slopes were a tenth worse at
+n = 5,000. Not with few intervals, of small tables, whose first step is noise."""
 _LONGEST = 1.5  # in ln λ: of a first step, beyond which its linear approximation says little
 _MOST_SCALED = 2.0  # times: of P, beyond which the sum of g_α is noise
 _LEAST_EVENTS = 1.0  # D of an interval, at the least: one event
@@ -55,7 +60,8 @@ class FirstStep:
 
 
 def first_step(vector: Released, root: Released, events: FloatArray) -> FirstStep:
-    """From β = 0, damped as by a prior N(0, I) of β in whitened units. events: (J,) expected, about D."""
+    """From β = 0, damped as by a prior N(0, I) of β in whitened units. events: (J,) expected, about
+    D."""
     J = len(events)
     baseline, slopes = vector.values[:J] / BASELINE_SCALE, vector.values[J:]
     k = len(slopes)
@@ -69,7 +75,8 @@ def first_step(vector: Released, root: Released, events: FloatArray) -> FirstSte
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LastStep:
-    """d ln λ (J,) and dβ (k,); covariances (J + k, J + k) of both, of persons and of noise; directions of β in u."""
+    """d ln λ (J,) and dβ (k,); covariances (J + k, J + k) of both, of persons and of noise;
+    directions of β in u."""
 
     log_hazards: FloatArray
     slopes: FloatArray
@@ -80,7 +87,8 @@ class LastStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Blocks:
-    """D (J,), ū (J, k) and κū, P (k, k) with its noise sd; moved: |(HᵀDH)⁻¹Hᵀκg_α|², by which the noise of B counts."""
+    """D (J,), ū (J, k) and κū, P (k, k) with its noise sd; moved: |(HᵀDH)⁻¹Hᵀκg_α|², by which the
+    noise of B counts."""
 
     D: FloatArray
     means: FloatArray
@@ -95,7 +103,8 @@ class _Blocks:
 def last_step(
     released: tuple[Released, ...], known: FloatArray, known_sd: float, *, present: bool
 ) -> LastStep:
-    """From `score`, `root`, `cross`, `meat` as released. known: (J,) another measure of D with its noise sd."""
+    """From `score`, `root`, `cross`, `meat` as released. known: (J,) another measure of D with its
+    noise sd."""
     vector, root, cross, meat = released
     J, k = len(known), len(root.values)
     g_a, g_b = vector.values[:J] / BASELINE_SCALE, vector.values[J:]
@@ -158,7 +167,8 @@ def _linear_map(blocks: _Blocks, inverse: FloatArray) -> FloatArray:
 
 
 def _second_moment(blocks: _Blocks, meat: Released) -> FloatArray:
-    """M (J + k, J + k): positive semi-definite, with what is left of β's block after the baseline's as measured."""
+    """M (J + k, J + k): positive semi-definite, with what is left of β's block after the baseline's
+    as measured."""
     J, k = blocks.means.shape
     shared = blocks.means.T @ (blocks.means * blocks.D[:, None])
     expected = blocks.P + shared

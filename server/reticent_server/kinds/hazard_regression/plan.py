@@ -42,14 +42,14 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import WIDE, Sizes
 from reticent_server.fitting.coding import TermCoding, code_terms
-from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.own_profile import (
     OwnProfile,
     planned_ground,
     profile_notes,
     spread_verdict,
 )
-from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import draw_public_rows
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.kinds.hazard_regression.budget import (
     RADIUS,
@@ -108,7 +108,7 @@ def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Gr
 class HazardPlan(Planned):
     """A planned hazard regression. ground: replaced by that of `own_profile` once it is released."""
 
-    taken: ClassVar = (0.1, 0.06)
+    deadline_shares: ClassVar = (0.1, 0.06)
 
     asked: Hazards
     facts: DatasetFacts

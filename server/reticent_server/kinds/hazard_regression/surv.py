@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Surv(time, event) ~ x + C(g)`: the formula of a hazard regression, as a design and the columns of follow-up."""
+"""`Surv(time, event) ~ x + C(g)`: the formula of a hazard regression, as a design and the columns
+of follow-up."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,7 +10,7 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.fitting.special_columns import offset_design
 from reticent_server.formula import mask_design, parse_formula
@@ -20,14 +21,17 @@ from reticent_server.formula.tokens import Cursor
 from reticent_server.kinds.shared.columns import declared
 
 MOST_INTERVALS = 20
-"""Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes worse already."""
+"""Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes
+worse already."""
 _FEWEST = 4
-"""Intervals where the question names none: hazards that change within wider ones go unseen (5 moved slopes by one of
-Cox's standard errors at n = 5,000)."""
+"""Intervals where the question names none: hazards that change within wider ones go unseen (5 moved
+slopes by one of Cox's standard errors at n = 5,000)."""
 _USUAL, _USUAL_N = 8, 5000.0
-"""Intervals at that n; they grow with n^(1/4), as what they leave unseen falls with their square and errors with sqrt(n)."""
+"""Intervals at that n; they grow with n^(1/4), as what they leave unseen falls with their square
+and errors with sqrt(n)."""
 _SIGNAL_AN_INTERVAL = 100.0
-"""n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their noise."""
+"""n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their
+noise."""
 
 _FORM = "write Surv(time, event), or Surv(start, time, event) where persons come under observation later, and '~'"
 
@@ -36,7 +40,8 @@ _FORM = "write Surv(time, event), or Surv(start, time, event) where persons come
 class Hazards:
     """A question's public terms. design: its response is the event; columns: all that is read.
 
-    start: the column when a person comes under observation, None: 0. cuts: (J,) ends of the intervals.
+    start: the column when a person comes under observation, None: 0. cuts: (J,) ends of the
+    intervals.
     """
 
     design: Design
@@ -56,7 +61,8 @@ def parse_hazards(
     offset: str | None = None,
     exposure: str | None = None,
 ) -> Hazards:
-    """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery with what to change."""
+    """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery
+    with what to change."""
     names, tilde = _left_side(text, facts.schema)
     time, event = names[-2:]
     start = names[0] if len(names) == 3 else None
@@ -109,7 +115,7 @@ def _checked_columns(facts: DatasetFacts, start: str | None, time: str, event: s
             "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
         )
     for column in [declared(facts, name) for name in named[:-1]]:
-        if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
+        if not column.kind.is_number or column.is_dummy:
             raise InvalidQuery("time and start must be numeric or integer columns.")
         if column.lower < 0 or column.upper <= 0:
             raise InvalidQuery(
@@ -124,7 +130,8 @@ def _read_by_terms(design: Design) -> set[str]:
 
 
 def _default_cuts(facts: DatasetFacts, column: Column, rho: float) -> tuple[float, ...]:
-    """Ends at equal shares of the profile's quantiles of `time`, or at equal steps; the last is the declared bound."""
+    """Ends at equal shares of the profile's quantiles of `time`, or at equal steps; the last is the
+    declared bound."""
     signal = facts.n * float(np.sqrt(2 * rho)) / facts.schema.unit.max_rows
     most = min(round(_USUAL * (facts.n / _USUAL_N) ** 0.25), MOST_INTERVALS)
     wanted = max(_FEWEST, min(most, int(signal / _SIGNAL_AN_INTERVAL)))
@@ -134,7 +141,7 @@ def _default_cuts(facts: DatasetFacts, column: Column, rho: float) -> tuple[floa
         inner = np.interp(shares, profile.probabilities, profile.quantiles)
     else:
         inner = column.upper * shares
-    if column.kind is ColumnKind.INTEGER:
+    if column.kind.is_whole:
         inner = np.floor(inner)
     ends = sorted({float(x) for x in inner if 0 < x < column.upper})
     return (*ends, float(column.upper))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has the proof).
+"""A planned histogram: noisy counts by bin of public edges, or by value (kinds.shared.tables has
+the proof).
 
-By group it has the cells of a table of group × bin, Δ = √2 as for one histogram: a record in use adds 1 to one cell, that of its
-group and its bin, so replacing one moves two cells at most (kinds.shared.by).
+By group it has the cells of a table of group × bin, Δ = √2 as for one histogram: a record in use
+adds 1 to one cell, that of its group and its bin, so replacing one moves two cells at most
+(kinds.shared.by).
 """
 
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Recipe
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Interval, Share, Size
@@ -27,7 +29,8 @@ from reticent_server.kinds.shared.tables import Axis, TablePlan, cells_part, lev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramResult:
-    """Noisy counts (bins,), which are unbiased and can be negative; edges (bins + 1,), or levels (bins,)."""
+    """Noisy counts (bins,), which are unbiased and can be negative; edges (bins + 1,), or levels
+    (bins,)."""
 
     edges: list[float] | None = None
     levels: list[str] | None = None
@@ -47,7 +50,8 @@ class GroupHistogram(HistogramResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHistograms:
-    """One histogram a level of the column `by`, in the order of its declared levels, over the same bins or levels."""
+    """One histogram a level of the column `by`, in the order of its declared levels, over the same
+    bins or levels."""
 
     by: str
     groups: list[GroupHistogram]
@@ -58,7 +62,7 @@ class GroupHistograms:
 class HistogramPlan(TablePlan):
     """A planned histogram, of one axis."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     def run(self) -> Recipe:
         """One step."""
@@ -71,7 +75,7 @@ class HistogramPlan(TablePlan):
 class GroupHistogramPlan(TablePlan):
     """Planned histograms; the axes are the groups and the bins."""
 
-    taken: ClassVar = (0.03, 0.03)
+    deadline_shares: ClassVar = (0.03, 0.03)
 
     def run(self) -> Recipe:
         """One step."""
@@ -130,8 +134,8 @@ def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:
 
 
 def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("A categorical column has levels; leave bins out.")
+    if column.kind.has_levels:
+        raise InvalidQuery("A column with levels has no bins; leave bins out.")
     if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
         raise InvalidQuery("bins must be two or more finite edges in increasing order.")
     whole = edges[0] <= column.lower and column.upper <= edges[-1]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned test of a linear hypothesis: one private fit, and post-processing of what it released.
 
-Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis and
-takes the efficient score from the last release (fitting.restriction). Every value that leaves
-the table is one of the fit's parts: privacy is the fit's (fitting.fit_plan).
-Without a hypothesis every term of the formula is tested (Wald or LR), from the one fit.
+Wald and likelihood-ratio-type tests fit the whole model; a score test fits it under the hypothesis
+and takes the efficient score from the last release (fitting.restriction). Every value that leaves
+the table is one of the fit's parts: privacy is the fit's (fitting.fit_plan). Without a hypothesis
+every term of the formula is tested (Wald or LR), from the one fit.
 
 Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronchetti (2001), §4.
 """
@@ -50,7 +50,8 @@ class TermTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointTest:
-    """A test of `hypotheses` together. statistic and p_value null: not identifiable. fit: of the whole model."""
+    """A test of `hypotheses` together. statistic and p_value null: not identifiable. fit: of the
+    whole model."""
 
     test: TestName
     n: int
@@ -105,7 +106,7 @@ class HypothesisTestPlan(PlannedOn):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients of the fit."""
+        """The expected precision of the coefficients of the fit."""
         return self.model.precision
 
     @property

@@ -7,8 +7,9 @@ With Rβ = r of rank k, β̂ the released coefficients and C their covariance, p
     score   the same, with the one-step estimate from the restricted fit and its covariance there
     LR      n(Rβ̂ − r)ᵀ(RM⁻¹Rᵀ)⁻¹(Rβ̂ − r) ~ Σ λ_i χ²₁, λ the eigenvalues of n(RM⁻¹Rᵀ)⁻¹RCRᵀ,
 
-M the information (the Jacobian of the mean score): n UᵀU with U = M_{22.1}^{1/2}β̂₂ for β₂ = 0. Without
-privacy noise C = M⁻¹QM⁻¹/n, and the λ are those of Heritier & Ronchetti (1994), Proposition 3.
+M the information (the Jacobian of the mean score): n UᵀU with U = M_{22.1}^{1/2}β̂₂ for β₂ = 0.
+Without privacy noise C = M⁻¹QM⁻¹/n, and the λ are those of Heritier & Ronchetti (1994), Proposition
+3.
 """
 
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ _SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitUnderTest:
-    """Released coefficients (q,) in the reported order and units, their covariance C, M⁻¹, n in use.
+    """Released coefficients (q,) in the reported order and units, their covariance C, M⁻¹, n in
+    use.
 
     directions: which of them the releases can tell from none.
     """
@@ -42,8 +44,8 @@ class FitUnderTest:
 
 @dataclass(frozen=True, slots=True)
 class HypothesisOutcome:
-    """A test's statistic, degrees of freedom and p-value; None where some combination of what is tested is
-    not identifiable."""
+    """A test's statistic, degrees of freedom and p-value; None where some combination of what is
+    tested is not identifiable."""
 
     statistic: float | None
     df: int

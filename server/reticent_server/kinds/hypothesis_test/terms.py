@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terms of a model for its table: a factor's dummies are tested together (as R's drop1 does)."""
+"""The terms of a model for its table: a factor's dummies are tested together (as R's drop1
+does)."""
 
 import re
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An interquartile range by propose–test–release: bins of ratio 1 + 1/ln n, tried twice: (2ε₁, 2δ₁), ε₁ = ε/2.
+"""An interquartile range by propose–test–release: bins of ratio 1 + 1/ln n, tried twice:
+(2ε₁, 2δ₁), ε₁ = ε/2.
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:
 mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
@@ -31,7 +32,7 @@ from reticent_server.mechanisms import stable_bin
 class IqrPlan(Planned):
     """A planned interquartile range."""
 
-    taken: ClassVar = (0.03, 0.17)
+    deadline_shares: ClassVar = (0.03, 0.17)
 
     column: Column
     part: StableBin

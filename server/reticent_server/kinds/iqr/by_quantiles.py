@@ -22,7 +22,7 @@ QUARTILES = (0.25, 0.75)  # what an interquartile range is the difference of
 class RangePlan(Planned):
     """A planned interquartile range by quantiles."""
 
-    taken: ClassVar = (0.06, 0.2)
+    deadline_shares: ClassVar = (0.06, 0.2)
 
     quartiles: QuantilesPlan
 
@@ -43,7 +43,7 @@ class RangePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the quartiles."""
+        """The expected precision of the quartiles."""
         return self.quartiles.precision
 
     @property

@@ -12,7 +12,7 @@ from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.kruskal.plan import KruskalPlan, KruskalResult, plan_kruskal
-from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.columns import mask, ordered_column
 from reticent_server.kinds.shared.groups import compared, groups_of
 from reticent_server.kinds.shared.named_tests import Levels
 
@@ -30,7 +30,7 @@ class Kruskal(Query):
 
 
 def _plan(facts: DatasetFacts, query: Kruskal, offer: PrivacyCost) -> KruskalPlan:
-    column = numeric_column(facts, query.column)
+    column = ordered_column(facts, query.column)
     groups = compared(column, groups_of(facts, query.group, query.levels))
     design = mask(facts, query.where, query.column, query.group)
     return plan_kruskal(facts, design, groups, column, query.confidence_level, offer.rho)

@@ -25,9 +25,11 @@ from reticent_server.kinds.shared.shares_of_variance import share_of_total
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KruskalResult(TestResult):
-    """statistic: H, χ² with df degrees of freedom. effect: η², the share of the ranks' variance between groups.
+    """statistic: H, χ² with df degrees of freedom. effect: η², the share of the ranks' variance
+    between groups.
 
-    mean_ranks: by group, as shares of the records. edges: where bins begin. numbers: released, by group.
+    mean_ranks: by group, as shares of the records. edges: where bins begin. numbers: released, by
+    group.
     """
 
     levels: tuple[str, ...]
@@ -40,10 +42,11 @@ class KruskalResult(TestResult):
 class KruskalPlan(BinsPlan):
     """A planned test of ranks."""
 
-    taken: ClassVar = (0.05, 0.07)
+    deadline_shares: ClassVar = (0.05, 0.07)
 
     def _share(self, found: GroupBins) -> tuple[float, Interval]:
-        """η² between groups that are known to have records: an empty one has a mean rank that is noise alone."""
+        """η² between groups that are known to have records: an empty one has a mean rank that is
+        noise alone."""
         if len(found.T) < LEAST_COMPARED:
             return 0.0, (0.0, 1.0)
         test = rank_test(found)

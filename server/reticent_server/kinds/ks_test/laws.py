@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public laws that a column is compared with: each gives its distribution function and its quantiles.
+"""Public laws that a column is compared with: each gives its distribution function and its
+quantiles.
 
 Raises InvalidQuery for parameters that are none of the law.
 """

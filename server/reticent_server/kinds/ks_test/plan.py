@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kolmogorov and Smirnov's test: noisy counts by group and bin, and the law of the largest distance with its noise.
+"""Kolmogorov and Smirnov's test: noisy counts by group and bin, and the law of the largest distance
+with its noise.
 
 Privacy: kinds.shared.group_bins.
 
-At the B − 1 edges the distance of two distribution functions (or of one and a public law) is a normal process: the
-cumulated counts of a group of N records with shares p have the covariance of cumulated (diag p − ppᵀ)/N + σ²HHᵀ/N²,
-H = I − p1ᵀ, the noise of counts that are divided by their own noisy sum. The p-value is the share of DRAWS draws of that
-process, under equal shares, whose largest distance reaches the released one; at the edges alone the test is
-conservative for no law and blind to differences inside a bin. The interval of the distance is D ± c, c the level's
-quantile of the largest distance of the process with the groups' own shares: |D̂ − D| is at most that distance.
+At the B − 1 edges the distance of two distribution functions (or of one and a public law) is a
+normal process: the cumulated counts of a group of N records with shares p have the covariance of
+cumulated (diag p − ppᵀ)/N + σ²HHᵀ/N², H = I − p1ᵀ, the noise of counts that are divided by their
+own noisy sum. The p-value is the share of DRAWS draws of that process, under equal shares, whose
+largest distance reaches the released one; at the edges alone the test is conservative for no law
+and blind to differences inside a bin. The interval of the distance is D ± c, c the level's quantile
+of the largest distance of the process with the groups' own shares: |D̂ − D| is at most that
+distance.
 
 Draws are public ones from a fixed seed: the p-value is a function of what was released.
 Sources: Smirnov (1948); noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
@@ -43,7 +46,8 @@ _FIRM = 1e-12  # of the variance, on the diagonal: a covariance has a root thoug
 class KsTestResult(TestResult):
     """statistic, effect: the largest distance of the distribution functions at the bins' edges.
 
-    numbers: released, by group. distribution: by group, its released distribution function at the edges.
+    numbers: released, by group. distribution: by group, its released distribution function at the
+    edges.
     """
 
     levels: tuple[str, ...]
@@ -56,7 +60,7 @@ class KsTestResult(TestResult):
 class KsTestPlan(BinsPlan):
     """A planned test of distributions. law: None for two groups."""
 
-    taken: ClassVar = (0.09, 0.09)
+    deadline_shares: ClassVar = (0.09, 0.09)
 
     law: Law | None = None
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linear regression by `influence`: the pilot, and what is released around it (fitting.influence)."""
+"""A linear regression by `influence`: the pilot, and what is released around it
+(fitting.influence)."""
 
 from dataclasses import replace
 

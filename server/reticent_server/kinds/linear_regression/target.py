@@ -15,7 +15,8 @@ from reticent_server.numerics.mallows import mallows_weights
 
 
 def noise_free_fit(plan: LinearRegressionPlan, block: Block) -> Target:
-    """Solves the plan's estimating equation on a whole table, its weights settled on the table itself."""
+    """Solves the plan's estimating equation on a whole table, its weights settled on the table
+    itself."""
     coding = plan.ground.coding
     X, y = records(coding, block)
     loss = _loss(plan)

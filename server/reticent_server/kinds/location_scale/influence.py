@@ -75,7 +75,6 @@ class AsymptoticLocationScalePlan(Planned):
     pilot: LocationScalePlan
     pilot_cost: PrivacyCost
     part: AsymptoticLocationScale
-    assumptions: tuple[str, ...] = (*ASSUMPTIONS, _NO_MASS)
 
     @property
     def outline(self) -> Outline:
@@ -89,6 +88,7 @@ class AsymptoticLocationScalePlan(Planned):
             passes=self.pilot.passes + 1,
             column_ms=self._column_ms,
             steady=False,
+            assumptions=(*ASSUMPTIONS, _NO_MASS),
             own_cost=own_cost,
         )
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What one record contributes to Proposal 2: functions of the record and of public values only.
 
-With u = (y − μ)/σ, ψ = ψ_c(u), t = u/c, 1 = 1{|u| < c}, a record in use gives two numbers, and others none:
+With u = (y − μ)/σ, ψ = ψ_c(u), t = u/c, 1 = 1{|u| < c}, a record in use gives two numbers, and
+others none:
 
     score      τ = ψ/c      sums of (τ, aτ²), in the last step also (b(τ³ − τ), e(τ² − τ⁴))     Δ = 2
     jacobian   t where 1    sums of (1, t, t²) over the records within the cut                  Δ = 2
 
-Either Δ is that of the first power alone (mechanisms.power_sum): the scale's equation, its meat and the whole
-Jacobian come with the noise of the location's equation. a = 1.4 is the largest that leaves room for the meat, which is
-made of what is 0 at τ = ±1, and of which b = 1.5 and e = 2 are the most (D > 2 at 1.75 and 2, or 1.5 and 2.5).
+Either Δ is that of the first power alone (mechanisms.power_sum): the scale's equation, its meat and
+the whole Jacobian come with the noise of the location's equation. a = 1.4 is the largest that
+leaves room for the meat, which is made of what is 0 at τ = ±1, and of which b = 1.5 and e = 2 are
+the most (D > 2 at 1.75 and 2, or 1.5 and 2.5).
 """
 
 from dataclasses import dataclass
@@ -23,7 +25,8 @@ from reticent_server.numerics.psi import Huber
 STRETCH = 1.4  # a
 THIRD, FOURTH = 1.5, 2.0  # b, e
 SCORE = ((0.0, 1.0), (0.0, 0.0, STRETCH))  # powers of v = ψ/c from v⁰ on: v and a v²
-# the third and fourth moments as b(v³ − v) and e(v² − v⁴): 0 at |v| = 1, so they add little to the clip
+# the third and fourth moments as b(v³ − v) and e(v² − v⁴): 0 at |v| = 1, so they add little to the
+# clip
 MEAT = ((0.0, -THIRD, 0.0, THIRD), (0.0, 0.0, FOURTH, 0.0, -FOURTH))
 JACOBIAN = ((1.0,), (0.0, 1.0), (0.0, 0.0, 1.0))  # 1, v and v² of the records inside the cut
 

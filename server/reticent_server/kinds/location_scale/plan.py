@@ -35,8 +35,8 @@ from reticent_server.fitting.own_profile import (
     lacking,
     plan_own_profile,
 )
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.results import OpenInterval, Share
-from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.location_scale.query import LocationScale
 from reticent_server.kinds.location_scale.recipe import LocationScaleFitted, fit
 from reticent_server.kinds.location_scale.settings import (
@@ -96,7 +96,7 @@ class LocationScalePlan(Planned):
     start: public; without a profile `own_profile` is released first and replaces it.
     """
 
-    taken: ClassVar = (0.07, 0.42)
+    deadline_shares: ClassVar = (0.07, 0.42)
 
     facts: DatasetFacts
     design: Design

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proposal 2 by noisy Newton steps: a generator that sees released values only.
 
-Each of a fixed number of steps releases the mean score and the Jacobian's entries at a position and moves it (step). The
-last also releases the second moments Q of the score; of these mean ψ² is κ at the solution and is not taken
-from the release. With A the filtered Jacobian, the covariance of (μ/σ, ln σ) is
+Each of a fixed number of steps releases the mean score and the Jacobian's entries at a position and
+moves it (step). The last also releases the second moments Q of the score; of these mean ψ² is κ at
+the solution and is not taken from the release. With A the filtered Jacobian, the covariance of
+(μ/σ, ln σ) is
 
     V = A⁻¹(Q/n)A⁻ᵀ   of sampling,   C + bbᵀ + A⁻¹E(V)A⁻ᵀ   of privacy and of what is left of the way,
 
-b what the noise of the number of records in use does to the second equation (all steps share it), E(V) what the
-noise of A makes of a sampling error (step.entry_effect).
+b what the noise of the number of records in use does to the second equation (all steps share it),
+E(V) what the noise of A makes of a sampling error (step.entry_effect).
 
 Location and scale are one solution: both are estimable or neither is. They are not
   - where a value is held by so many records that Proposal 2 has no positive root (plan): σ shrinks from step to step, and
@@ -25,7 +26,7 @@ import numpy as np
 from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.fitting.identifiability import any_present
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.trust import LAST_LOCATION_STEP, LOCATION_INFORMATION, RESOLVED
 from reticent_server.kinds.location_scale.maps import (
     FOURTH,
@@ -53,8 +54,8 @@ _MEAT_SD = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationScaleFitted:
-    """location, scale; sampling and privacy covariance (2, 2) of the two; estimable; settled: whether the last step was
-    short; count as released; jacobian: A (2, 2)."""
+    """location, scale; sampling and privacy covariance (2, 2) of the two; estimable; settled:
+    whether the last step was short; count as released; jacobian: A (2, 2)."""
 
     location: float
     scale: float
@@ -92,7 +93,8 @@ def _measured(released: tuple[Released, ...], n: float, c: float) -> MeasuredSte
 
 
 def _meat(released: tuple[Released, ...], n: float, c: float) -> FloatArray:
-    """Q (2, 2) of (ψ, ψ² − κ): κ, and what the release and the normal law say of ψ's third and fourth moments."""
+    """Q (2, 2) of (ψ, ψ² − κ): κ, and what the release and the normal law say of ψ's third and
+    fourth moments."""
     family, score = Huber(c), released[0]
     kappa = family.mean_square
     first, second, odd, even = score.values / n
@@ -136,8 +138,8 @@ def _fitted(
 
 
 def _informed(at: Position, c: float) -> bool:
-    """Whether the least eigenvalue of [[e₁, e₂], [e₂, e₃]], relative to the normal law's, stands out of its noise and is
-    not a small part of it."""
+    """Whether the least eigenvalue of [[e₁, e₂], [e₂, e₃]], relative to the normal law's, stands
+    out of its noise and is not a small part of it."""
     e1, e2, e3 = at.entries
     unit = 1 / np.sqrt(normal_entries(c)[[0, 2]])
     values, vectors = np.linalg.eigh(np.array([[e1, e2], [e2, e3]]) * np.outer(unit, unit))

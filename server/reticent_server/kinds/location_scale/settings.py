@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The planned numbers of a location–scale fit: the tuning constant, the number of steps, what part of ρ goes where.
+"""The planned numbers of a location–scale fit: the tuning constant, the number of steps, what part
+of ρ goes where.
 
-The default is c = 1.5, as in Huber's (1964) examples and in R's `hubers`: 96.4 % efficient for the location of a
-normal law, and Proposal 2 has a root as long as no value holds more than 1 − κ/c² = 65 % of the
-records. It depends on neither ε nor n, so that what is estimated does not. `tuning="planned"` takes of a
-public menu the constant with the smallest forecast variance of the location, which moves the estimand.
+The default is c = 1.5, as in Huber's (1964) examples and in R's `hubers`: 96.4 % efficient for the
+location of a normal law, and Proposal 2 has a root as long as no value holds more than
+1 − κ/c² = 65 % of the records. It depends on neither ε nor n, so that what is estimated does not.
+`tuning="planned"` takes of a public menu the constant with the smallest forecast variance of the
+location, which moves the estimand.
 
-The number of steps is fixed: a start whose scale is off by 8, or whose centre is off by several scales, takes four
-or five limited steps, and three more to converge. Early steps are cheap: far from the solution a step's score is
-large. Where noise is most of the error no ρ is lost by many steps, since the filter (step) adds them up.
+The number of steps is fixed: a start whose scale is off by 8, or whose centre is off by several
+scales, takes four or five limited steps, and three more to converge. Early steps are cheap: far
+from the solution a step's score is large. Where noise is most of the error no ρ is lost by many
+steps, since the filter (step) adds them up.
 """
 
 from dataclasses import dataclass
@@ -31,9 +34,11 @@ _COUNT = 0.08  # of ρ, of a masked design: its noise in the scale is then below
 
 @dataclass(frozen=True, slots=True)
 class LocationScaleSettings:
-    """c, and ρ (RHO_UNITS) of the scores (the last with the meat) and Jacobians (T,), and of the count (0: none).
+    """c, and ρ (RHO_UNITS) of the scores (the last with the meat) and Jacobians (T,), and of the
+    count (0: none).
 
-    expected_n: of the n records, those that are expected to be in use. planned: whether c was chosen.
+    expected_n: of the n records, those that are expected to be in use. planned: whether c was
+    chosen.
     """
 
     c: float
@@ -59,7 +64,8 @@ class LocationScaleSettings:
         return (CountSum(1, self.count, self.unit_rows),) if self.count else ()
 
     def parts(self, step: int) -> tuple[Part, ...]:
-        """What a step releases: score (in the last step with the meat), Jacobian[, count in the first of a masked design]."""
+        """What a step releases: score (in the last step with the meat), Jacobian[, count in the
+        first of a masked design]."""
         m, last = self.unit_rows, step == self.steps - 1
         parts: list[Part] = [
             PowerSum((*SCORE, *MEAT) if last else SCORE, self.scores[step], m),

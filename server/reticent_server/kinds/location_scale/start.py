@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a location–scale fit starts: a public centre and scale of the column, of the records in use.
+"""Where a location–scale fit starts: a public centre and scale of the column, of the records in
+use.
 
-With a profile: of public rows (fitting.public_rows), to which the mask is applied. Without one the query releases
-a profile of the column first, of the records in use (fitting.own_profile).
+With a profile: of public rows (fitting.public.rows), to which the mask is applied. Without one the
+query releases a profile of the column first, of the records in use (fitting.own_profile).
 """
 
 from dataclasses import dataclass, replace
@@ -10,8 +11,8 @@ from dataclasses import dataclass, replace
 from reticent_server.domain.design import ColumnValue, Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.public_rows import draw_public_rows
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.rows import draw_public_rows
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.kinds.shared.linear.response import public_response
 
 

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A noisy Newton step for Proposal 2, and what is known after it: a Kalman filter of two coordinates.
+"""A noisy Newton step for Proposal 2, and what is known after it: a Kalman filter of two
+coordinates.
 
-At θ = (μ, ln σ), in units (μ/σ, ln σ), let d be the way that is left to the solution and C its covariance. A step releases
-the mean score (g₁, m) = (mean ψ, mean ψ²) and the entries e = mean (1, t1, t²1), t = u/c, of the Jacobian, and with
+At θ = (μ, ln σ), in units (μ/σ, ln σ), let d be the way that is left to the solution and C its
+covariance. A step releases the mean score (g₁, m) = (mean ψ, mean ψ²) and the entries e = mean
+(1, t1, t²1), t = u/c, of the Jacobian, and with
 
     g = (g₁, κ ln(m/κ)),   G = [[e₁, c e₂], [2cκe₂/m, 2c²κe₃/m]],   κ = E ψ_c²(N(0, 1))
 
-(the second equation in logarithms: it is nearly linear in ln σ where the scale is far too large) it measures d as
+(the second equation in logarithms: it is nearly linear in ln σ where the scale is far too large) it
+measures d as
 
     z = G⁻¹g,   cov(z − d) = N = G⁻¹(noise of g + noise of G times z)G⁻ᵀ.
 
-θ moves by K z, K = C(C + N)⁻¹, within limits, and C becomes (I − K)C(I − K)ᵀ + KNKᵀ plus what a step leaves of
-itself: the square of |way|²/2 in each coordinate, and whatever a limit has cut off. So steps that are mostly
-noise move little and add up; C after the last step counts the noise and what has not been reached. Where z is larger than C and N explain,
-C is raised by zzᵀ first: a bad start is only a longer way.
+θ moves by K z, K = C(C + N)⁻¹, within limits, and C becomes (I − K)C(I − K)ᵀ + KNKᵀ plus what a
+step leaves of itself: the square of |way|²/2 in each coordinate, and whatever a limit has cut off.
+So steps that are mostly noise move little and add up; C after the last step counts the noise and
+what has not been reached. Where z is larger than C and N explain, C is raised by zzᵀ first: a bad
+start is only a longer way.
 
-After a long step the two coordinates move each on its own equation (e₂ = 0), as in the classical alternating algorithm:
-how a change of σ acts on the first equation is far from linear then, and Newton steps oscillate.
+After a long step the two coordinates move each on its own equation (e₂ = 0), as in the classical
+alternating algorithm: how a change of σ acts on the first equation is far from linear then, and
+Newton steps oscillate.
 
-The entries are filtered as well: from the normal law's, with the noise of each release, and a drift with each move.
+The entries are filtered as well: from the normal law's, with the noise of each release, and a drift
+with each move.
 """
 
 from dataclasses import dataclass
@@ -46,7 +52,8 @@ _LEAST_MOMENT = 1e-3  # of κ: the least mean ψ² that a logarithm is taken of,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Position:
-    """After t steps: θ = (μ, ln σ), covariance C (2, 2), entries (3,) with their variance; way: of the last step."""
+    """After t steps: θ = (μ, ln σ), covariance C (2, 2), entries (3,) with their variance; way: of
+    the last step."""
 
     mu: float
     log_scale: float
@@ -62,7 +69,8 @@ class Position:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredStep:
-    """A step's released means: score (2,) of (ψ, aψ²/c), entries (3,), and the noise of an entry of each."""
+    """A step's released means: score (2,) of (ψ, aψ²/c), entries (3,), and the noise of an entry of
+    each."""
 
     score: FloatArray
     noise: float
@@ -116,8 +124,8 @@ def moved(at: Position, measured: MeasuredStep, c: float) -> Position:
 def usable_jacobian(
     entries: FloatArray, variance: float, c: float, m: float, *, limit: float = _CORRELATED
 ) -> FloatArray:
-    """A (2, 2) = [[e₁, c e₂], [2c e₂, 2c² e₃]] with c²e₃ ≤ m, the mean of ψ²; its diagonal no less than a tenth of the
-    normal law's and twice its noise, |e₂| ≤ limit √(e₁e₃)."""
+    """A (2, 2) = [[e₁, c e₂], [2c e₂, 2c² e₃]] with c²e₃ ≤ m, the mean of ψ²; its diagonal no less
+    than a tenth of the normal law's and twice its noise, |e₂| ≤ limit √(e₁e₃)."""
     least = np.maximum(_LEAST_ENTRY * normal_entries(c), _CLEAR * variance**0.5)
     a, d = max(entries[0], least[0]), min(max(entries[2], least[2]), m / c**2)
     most = limit * (a * d) ** 0.5
@@ -132,7 +140,8 @@ def _filtered(at: Position, measured: MeasuredStep) -> tuple[FloatArray, float]:
 
 
 def entry_effect(C: FloatArray, c: float) -> FloatArray:
-    """Covariance (2, 2) of (error of A) d, d of covariance C, for entries with independent errors of variance 1."""
+    """Covariance (2, 2) of (error of A) d, d of covariance C, for entries with independent errors
+    of variance 1."""
     first, second = C[0, 0] + c**2 * C[1, 1], 2 * c**2 * C[0, 1]
     return np.array([[first, second], [second, 4 * c**2 * first]])
 

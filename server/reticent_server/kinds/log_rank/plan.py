@@ -4,10 +4,11 @@
     pilot   one cell a person             RunningCounts   mechanisms.running_counts      30 % of ρ
     scores  ‖score‖ ≤ R, G − 1 contrasts  VectorSum       Δ = 2R m                       70 %
 
-R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a function of one record
-and of earlier releases; the mechanism enforces R. zCDP composes adaptively: ρ is the sum.
-Under the null hypothesis the sum U is close to normal with mean 0 and covariance V + σ²I, V from the pilot:
-Uᵀ(V + σ²I)⁻¹U is referred to χ² with G − 1 degrees of freedom, so the noise is in the null law.
+R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a
+function of one record and of earlier releases; the mechanism enforces R. zCDP composes adaptively:
+ρ is the sum. Under the null hypothesis the sum U is close to normal with mean 0 and covariance
+V + σ²I, V from the pilot: Uᵀ(V + σ²I)⁻¹U is referred to χ² with G − 1 degrees of freedom, so the
+noise is in the null law.
 """
 
 from collections.abc import Mapping
@@ -34,10 +35,11 @@ _PILOT_SHARE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRankResult:
-    """statistic, referred to χ² with df degrees of freedom. until: the time up to which events are compared.
+    """statistic, referred to χ² with df degrees of freedom. until: the time up to which events are
+    compared.
 
-    observed_minus_expected: of each of `levels`, noisy events beyond what one common hazard leads to expect.
-    privacy_share: of the statistic's variance that is noise.
+    observed_minus_expected: of each of `levels`, noisy events beyond what one common hazard leads
+    to expect. privacy_share: of the statistic's variance that is noise.
     """
 
     statistic: float
@@ -54,7 +56,7 @@ class LogRankResult:
 class LogRankPlan(Planned):
     """A planned log-rank test."""
 
-    taken: ClassVar = (0.065, 0.11)
+    deadline_shares: ClassVar = (0.065, 0.11)
 
     asked: FollowUp
     pilot: RunningCounts
@@ -75,7 +77,8 @@ class LogRankPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise of the pilot's weighted sums, and of the statistic where scores are no longer than 1."""
+        """The noise of the pilot's weighted sums, and of the statistic where scores are no longer
+        than 1."""
         unit = 2 * self.unit_rows / np.sqrt(2 * self.score_rho / RHO_UNITS)
         return {
             "privacy_standard_error": float(unit),

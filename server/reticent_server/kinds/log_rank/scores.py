@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each person adds to the log-rank statistic, given released hazards and shares of the groups at risk.
+"""What each person adds to the log-rank statistic, given released hazards and shares of the groups
+at risk.
 
-With π_j the groups' shares of those at risk in interval j and Λ_j its cumulative hazard, both from a pilot, a person
-of group g who leaves in interval j after the fraction a of it adds, event δ,
+With π_j the groups' shares of those at risk in interval j and Λ_j its cumulative hazard, both from
+a pilot, a person of group g who leaves in interval j after the fraction a of it adds, event δ,
 
     δ (e_g − π_j) − Σ_{i<j} (e_g − π_i) Λ_i − a (e_g − π_j) Λ_j        ∈ R^G, in G − 1 orthonormal contrasts.
 
-Where the groups have one hazard, its mean is 0 for any π if Λ is right, and the sum over persons is 0 for any Λ if
-π is right: what the pilot is wrong by enters as a product of two errors. With π and Λ of the table itself the sum is
-the log-rank statistic, observed minus expected events. Follow-up ends after interval `until`, as if everybody were
-censored there: later events are left out together with the time at risk for them, which keeps the mean 0.
+Where the groups have one hazard, its mean is 0 for any π if Λ is right, and the sum over persons is
+0 for any Λ if π is right: what the pilot is wrong by enters as a product of two errors. With π and
+Λ of the table itself the sum is the log-rank statistic, observed minus expected events. Follow-up
+ends after interval `until`, as if everybody were censored there: later events are left out together
+with the time at risk for them, which keeps the mean 0.
 
-Intervals are joined to blocks in which π and Λ/width are constant, as few as it takes for the events of a block to
-be 3 sd of their noise: a hazard that is noise would make the products large.
+Intervals are joined to blocks in which π and Λ/width are constant, as few as it takes for the
+events of a block to be 3 sd of their noise: a hazard that is noise would make the products large.
 
-Source: Mantel (1966); Fleming & Harrington (1991), Counting processes and survival analysis, chapter 3.
+Source: Mantel (1966); Fleming & Harrington (1991), Counting processes and survival analysis,
+chapter 3.
 """
 
 from dataclasses import dataclass
@@ -27,14 +30,15 @@ from reticent_server.kinds.shared.follow_up.table import LifeTable
 
 _SIGNAL = 3.0  # events of a block over their noise's sd; 1 gave levels of .10 at n = 500, ε = 1
 _PRODUCTS = 1.5
-"""By which the variance of the products of errors is counted; 1 gave levels up to .084 in 500 tables, 2 down to .018."""
+"""By which the variance of the products of errors is counted; 1 gave levels up to .084 in 500
+tables, 2 down to .018."""
 _LEAST_RADIUS = 1e-3  # keeps a part well defined where a pilot says that all persons are alike
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pilot:
-    """Of each interval: shares (G, J) of the groups at risk, cumulative hazard (J,), the variance of the statistic
-    (J, G, G), and that (J,) of what the pilot's errors add to it."""
+    """Of each interval: shares (G, J) of the groups at risk, cumulative hazard (J,), the variance
+    of the statistic (J, G, G), and that (J,) of what the pilot's errors add to it."""
 
     shares: FloatArray
     hazard: FloatArray
@@ -44,9 +48,9 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRankScores:
-    """What persons add, in contrasts: `seen` (G, G − 1, K) for an event, `lived` (G, G − 1, K + 1) for the time up to
-    the start of an interval, K intervals. radius: no person's is longer. variance (G − 1, G − 1) of their sum, the
-    pilot's errors included."""
+    """What persons add, in contrasts: `seen` (G, G − 1, K) for an event, `lived` (G, G − 1, K + 1)
+    for the time up to the start of an interval, K intervals. radius: no person's is longer.
+    variance (G − 1, G − 1) of their sum, the pilot's errors included."""
 
     seen: FloatArray
     lived: FloatArray
@@ -105,7 +109,8 @@ def pilot_of(table: LifeTable) -> Pilot:
 
 
 def scores_of(pilot: Pilot, rho: float) -> LogRankScores:
-    """Scores up to the interval with which the test is most powerful, at `rho` (not in units) of their sum."""
+    """Scores up to the interval with which the test is most powerful, at `rho` (not in units) of
+    their sum."""
     H = contrasts(len(pilot.shares))
     J = len(pilot.hazard)
     deviation = np.einsum("cg,gpj->pcj", H, np.eye(len(H) + 1)[:, :, None] - pilot.shares[:, None])
@@ -131,7 +136,8 @@ def contrasts(groups: int) -> FloatArray:
 
 
 def _radii(deviation: FloatArray, lived: FloatArray) -> FloatArray:
-    """(J,) the longest score of a person who leaves in an interval, at its ends: between them it is convex."""
+    """(J,) the longest score of a person who leaves in an interval, at its ends: between them it is
+    convex."""
     seen = [deviation + lived[:, :, :-1], deviation + lived[:, :, 1:]]
     lengths = [np.sqrt(np.sum(v**2, axis=1)).max(axis=0) for v in [*seen, lived[:, :, 1:]]]
     return np.asarray(np.maximum(np.max(lengths, axis=0), _LEAST_RADIUS))

@@ -45,7 +45,7 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 class MEstimatePlan(Planned):
     """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its profile."""
 
-    taken: ClassVar = (0.03, 0.04)
+    deadline_shares: ClassVar = (0.03, 0.04)
 
     column: Column
     part: MEstimate

@@ -16,7 +16,7 @@ from reticent_server.kinds.mann_whitney.plan import (
     MannWhitneyResult,
     plan_mann_whitney,
 )
-from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.columns import mask, ordered_column
 from reticent_server.kinds.shared.groups import compared, two_groups
 from reticent_server.kinds.shared.named_tests import Alternative, Levels
 
@@ -35,7 +35,7 @@ class MannWhitney(Query):
 
 
 def _plan(facts: DatasetFacts, query: MannWhitney, offer: PrivacyCost) -> MannWhitneyPlan:
-    column = numeric_column(facts, query.column)
+    column = ordered_column(facts, query.column)
     groups = compared(column, two_groups(facts, query.group, query.levels))
     design = mask(facts, query.where, query.column, query.group)
     return plan_mann_whitney(facts, design, groups, column, query, offer.rho)

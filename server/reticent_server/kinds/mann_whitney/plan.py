@@ -20,7 +20,8 @@ from reticent_server.kinds.shared.ranks import rank_test, superiority
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MannWhitneyResult(TestResult):
-    """statistic: z. effect: P(X > Y) + ½P(X = Y), X of the first group, Y of the second, of values in public bins.
+    """statistic: z. effect: P(X > Y) + ½P(X = Y), X of the first group, Y of the second, of values
+    in public bins.
 
     edges: where bins begin. numbers: released numbers of records by group.
     """
@@ -45,7 +46,7 @@ class RankSumQuestion(Protocol):
 class MannWhitneyPlan(BinsPlan):
     """A planned rank-sum test."""
 
-    taken: ClassVar = (0.05, 0.07)
+    deadline_shares: ClassVar = (0.05, 0.07)
 
     alternative: str = field(default="two-sided")
 

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Means of a bounded column by group, from one Gram sum of e_g ⊗ (a, z) (kinds.shared.groups: proof and noise).
+"""Means of a bounded column by group, from one Gram sum of e_g ⊗ (a, z) (kinds.shared.groups: proof
+and noise).
 
-z = (x − centre)/half ∈ [−1, 1] by the declared bounds, so nothing is clipped. With N, S, Q the released number, sum and sum of
-squares of a group, the mean is v̄ = S/N and
+z = (x − centre)/half ∈ [−1, 1] by the declared bounds, so nothing is clipped. With N, S, Q the
+released number, sum and sum of squares of a group, the mean is v̄ = S/N and
 
     Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),   η(m) the variance of the noise of S − mN.
 
-S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N is not above three standard
-deviations of its noise, its quotient has no normal law: the interval is the whole declared range, and the standard error
-is at least half of that range, for the differences that are made of it.
+S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N
+is not above three standard deviations of its noise, its quotient has no normal law: the interval is
+the whole declared range, and the standard error is at least half of that range, for the differences
+that are made of it.
 """
 
 from collections.abc import Mapping
@@ -45,7 +47,7 @@ from reticent_server.kinds.shared.ranges import ClipRange, clip_range
 class GroupMeanPlan(Planned):
     """Planned means by group. tilt: z where public facts lead to expect the means."""
 
-    taken: ClassVar = (0.06, 0.06)
+    deadline_shares: ClassVar = (0.06, 0.06)
 
     map_fn: GroupMomentsMap
     part: GramSum
@@ -69,14 +71,15 @@ class GroupMeanPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of a group that is as large as the others."""
+        """The expected precision of a group that is as large as the others."""
         sd, G = self.map_fn.range.sd, self.groups.size
         sampling = None if sd is None else sd * sqrt(G / self.n)
         return single("mean", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of a group that is as large as the others, where every record is in use."""
+        """The expected noise of a group that is as large as the others, where every record is in
+        use."""
         noise = mean_noise(self.part, self.map_fn.a, self.tilt)
         error = noise * self.map_fn.range.half * self.groups.size / self.n
         return {"privacy_standard_error": error}
@@ -126,7 +129,8 @@ def plan_group_mean(
 
 
 def _bounds(facts: DatasetFacts, column: Column) -> ClipRange:
-    """The declared bounds, with the mean that a profile leads to expect. Bounds that coincide are given a width of 2."""
+    """The declared bounds, with the mean that a profile leads to expect. Bounds that coincide are
+    given a width of 2."""
     if not column.upper > column.lower:
         return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
     known = clip_range(facts, column)

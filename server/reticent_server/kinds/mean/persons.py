@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far a mean over rows of persons may be off: rows of one person vary together.
 
-With V_u = Σ_t (v_t − v̄) over a person's rows in use, v̄ the released mean of v ∈ [−1, 1] and N the released number of rows,
-the sampling variance of v̄ is Σ_u V_u²/N² (a ratio of two sums over persons; Cochran 1977, §6.3). Rows taken as
-independent would give Σ (v − v̄)²/N², which is too small by 1 + (m − 1)ICC for m rows each.
+With V_u = Σ_t (v_t − v̄) over a person's rows in use, v̄ the released mean of v ∈ [−1, 1] and N the
+released number of rows, the sampling variance of v̄ is Σ_u V_u²/N² (a ratio of two sums over
+persons; Cochran 1977, §6.3). Rows taken as independent would give Σ (v − v̄)²/N², which is too
+small by 1 + (m − 1)ICC for m rows each.
 
 *Release*: Σ_u min(V_u², B²) − B²/2, one bounded number a person, so Δ = B² by a person of any number of rows
 (mechanisms.noisy_sum, VectorSum of clip B²/2 with `unit_rows` 1). B = min(2m, 2.5 m s), s the released standard
@@ -20,14 +21,16 @@ from reticent_server.domain.steps import Block, FloatArray, Released, VectorSum
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.person_columns import person_sums
 
-SHARE = 10  # a tenth of ρ: the noise of a standard error is then below 5 % for 5,000 persons of 8 rows at ε = 1
+# a tenth of ρ: the noise of a standard error is then below 5 % for 5,000 persons of 8 rows at ε = 1
+SHARE = 10
 _REACH = 2.5  # standard deviations of a person's mean that count: beyond lies 1 % of a normal law
 _LEAST = 0.02  # of the half width: a smaller s is noise
 
 
 @dataclass(frozen=True, slots=True)
 class PersonSpread:
-    """The step's part and what is read of it. m: places of a person. persons: N, public. s: released."""
+    """The step's part and what is read of it. m: places of a person. persons: N, public. s:
+    released."""
 
     rho: int
     m: int

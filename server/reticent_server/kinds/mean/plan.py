@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mean of a bounded column over the records in use.
 
-For declared bounds a ≤ x ≤ b: with v = (x − (a + b)/2)/((b − a)/2) ∈ [−1, 1] for a record in use, noisy sums of (v, 1.4v²) and, where records
-can be out of use, of 1, released together: two records are never farther apart than v = −1 and v = 1, so squares and
-number come with the noise of a sum of v alone. The mean is Σv/N with N the released (or public) number in use,
-its standard error from the residual variance and from the noise by the delta method:
+For declared bounds a ≤ x ≤ b: with v = (x − (a + b)/2)/((b − a)/2) ∈ [−1, 1] for a record in use,
+noisy sums of (v, 1.4v²) and, where records can be out of use, of 1, released together: two records
+are never farther apart than v = −1 and v = 1, so squares and number come with the noise of a sum of
+v alone. The mean is Σv/N with N the released (or public) number in use, its standard error from the
+residual variance and from the noise by the delta method:
 
     Var = s²/N + (σ_S² + v̄² σ_N²)/N²,   s² = Σv²/N − v̄².
 
-Where a person has several rows, a second step releases how persons vary, for s²/N in the variance (kinds.mean.persons).
+Where a person has several rows, a second step releases how persons vary, for s²/N in the variance
+(kinds.mean.persons).
 
 Proof of privacy: mechanisms.noisy_sum, power_sum; what follows is post-processing.
 """
@@ -65,7 +67,7 @@ class _MeanMap:
 class MeanPlan(Planned):
     """A planned mean of a bounded column. expected_sd: the column's, by its profile."""
 
-    taken: ClassVar = (0.03, 0.09)
+    deadline_shares: ClassVar = (0.03, 0.09)
 
     design: Design
     column: Column

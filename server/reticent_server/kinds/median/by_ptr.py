@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A median by propose–test–release.
 
-First the range s in bins of ratio 1 + 1/ln n, then bins of width s n^(−1/3), each tried twice: (4ε₁, 4δ₁), ε₁ = ε/4.
-With a profile s is the released range, and the median's two tests have all of the budget.
+First the range s in bins of ratio 1 + 1/ln n, then bins of width s n^(−1/3), each tried twice:
+(4ε₁, 4δ₁), ε₁ = ε/4. With a profile s is the released range, and the median's two tests have all of
+the budget.
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:
 mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
@@ -37,7 +38,7 @@ class PtrMedianPlan(Planned):
     bins are made for `spread`, or for the range that `scale` releases.
     """
 
-    taken: ClassVar = (0.04, 0.2)
+    deadline_shares: ClassVar = (0.04, 0.2)
 
     column: Column
     scale: StableBin | None
@@ -98,7 +99,8 @@ def plan_ptr_median(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> 
 
 
 def median_part(part: StableBin, spread: float, n: int) -> StableBin:
-    """The part with bins of width s n^(−1/3), s = spread in the units of the data, 1 step at least."""
+    """The part with bins of width s n^(−1/3), s = spread in the units of the data, 1 step at
+    least."""
     steps = max(spread / part.lattice.step, 1.0)
     bins = UniformBins(steps * n ** (-1 / 3))
     return StableBin("median", part.lattice, bins, part.epsilon, part.delta, part.unit_rows)

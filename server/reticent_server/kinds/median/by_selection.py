@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A median by one selection from the public grid (kinds.shared.quantile_cells).
 
-The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of sensitivity m (rows per
-unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. With `per` the
-sensitivity is 1: a single selection moves by no more than one person's weight.
+The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of
+sensitivity m (rows per unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP
+(mechanisms.selection), so it costs no δ. With `per` the sensitivity is 1: a single selection moves
+by no more than one person's weight.
 
-By group there is one selection a group, all in one pass and charge (mechanisms.disjoint_groups). A selection's levels move by d
-when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε; a record that moves changes the selections of two groups, each by
-⌈d/2⌉ levels, as its rank is about half of the records': 4L(⌈d/2⌉) ≤ ε together. So all groups are ε-DP, without δ, at the scale of one.
+By group there is one selection a group, all in one pass and charge (mechanisms.disjoint_groups). A
+selection's levels move by d when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε;
+a record that moves changes the selections of two groups, each by ⌈d/2⌉ levels, as its rank is about
+half of the records': 4L(⌈d/2⌉) ≤ ε together. So all groups are ε-DP, without δ, at the scale of
+one.
 """
 
 from collections.abc import Mapping
@@ -56,7 +59,7 @@ class GroupValues:
 class ExponentialMedianPlan(Selecting):
     """A planned median by one selection. epsilon: in EPSILON_UNITS."""
 
-    taken: ClassVar = (0.06, 0.23)
+    deadline_shares: ClassVar = (0.06, 0.23)
 
     map_fn: CodeMap
     part: QuantileTree
@@ -78,7 +81,7 @@ class ExponentialMedianPlan(Selecting):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the share of the records below the value."""
+        """The expected precision of the share of the records below the value."""
         return rank_precision(self.part, self.n)
 
     @property
@@ -110,7 +113,8 @@ def plan_exponential_median(
 def plan_group_medians(
     facts: DatasetFacts, where: str | None, by: str, column: Column, epsilon: int
 ) -> ByPlan:
-    """Medians of every group at `epsilon` (EPSILON_UNITS), ε-DP. Raises InvalidQuery and InvalidPrivacy."""
+    """Medians of every group at `epsilon` (EPSILON_UNITS), ε-DP. Raises InvalidQuery and
+    InvalidPrivacy."""
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
     part, spent = _part(facts, column, epsilon), epsilon

@@ -27,7 +27,7 @@ from reticent_server.numerics.lattices import lattice_between
 class SmoothMedianPlan(Planned):
     """A planned median by smooth sensitivity."""
 
-    taken: ClassVar = (0.04, 0.17)
+    deadline_shares: ClassVar = (0.04, 0.17)
 
     column: Column
     part: SmoothMedian

@@ -24,7 +24,7 @@ from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_media
 from reticent_server.kinds.shared.columns import (
     all_records,
     mask,
-    numeric_column,
+    ordered_column,
     sufficient,
     whole_columns,
 )
@@ -46,7 +46,7 @@ class Median(Query):
 
 def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     if query.mechanism == "exponential":
-        column = numeric_column(facts, query.column)
+        column = ordered_column(facts, query.column)
         counted(facts, query.per, query.by)
         if query.by is not None:
             return plan_group_medians(facts, query.where, query.by, column, offer.epsilon)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test of one or two proportions: noisy counts by group of successes and others.
 
-A record in use of a group adds 1 to one of the cells (group, success or not): kinds.shared.group_bins, Δ = √2.
+A record in use of a group adds 1 to one of the cells (group, success or not):
+kinds.shared.group_bins, Δ = √2.
 
-With T_g successes of N_g, noise of sd σ in each of the two cells, C_g = T_g − pN_g at the pooled p has the variance
-N_gp(1 − p) + σ²((1 − p)² + p²) under equal proportions: z = (C_1/N_1 − C_2/N_2)/√Σ Var C_g/N_g². An interval of one proportion
-has the p that |T − pN| ≤ z√(Np(1 − p) + σ²((1 − p)² + p²)) does not refuse, Wilson's with the noise: a quadratic in p. The
-difference's interval has Newcombe's distances of the two. Sources: Wilson (1927); Newcombe (1998), method 10.
+With T_g successes of N_g, noise of sd σ in each of the two cells, C_g = T_g − pN_g at the pooled p
+has the variance N_gp(1 − p) + σ²((1 − p)² + p²) under equal proportions: z = (C_1/N_1 − C_2/N_2)/√Σ
+Var C_g/N_g². An interval of one proportion has the p that
+|T − pN| ≤ z√(Np(1 − p) + σ²((1 − p)² + p²)) does not refuse, Wilson's with the noise: a quadratic
+in p. The difference's interval has Newcombe's distances of the two. Sources: Wilson (1927);
+Newcombe (1998), method 10.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +56,8 @@ class ProportionQuestion(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Success(GroupBinsMap):
-    """(rows,) 2·group + (1 where the column has the stored value `code`); −1 where the record is in no group."""
+    """(rows,) 2·group + (1 where the column has the stored value `code`); −1 where the record is in
+    no group."""
 
     code: float = 1.0
 
@@ -65,7 +69,7 @@ class Success(GroupBinsMap):
 class ProportionTestPlan(BinsPlan):
     """A planned test of proportions. value: the hypothesis' of one group."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     alternative: str = field(default="two-sided")
     value: float | None = None
@@ -117,7 +121,8 @@ class ProportionTestPlan(BinsPlan):
 
 
 def _wilson(row: FloatArray, sigma: float, level: float) -> Interval:
-    """The proportions that the counts (others, successes) do not refuse; (0, 1) where they refuse none."""
+    """The proportions that the counts (others, successes) do not refuse; (0, 1) where they refuse
+    none."""
     z2, T, N = half_width(1.0, level) ** 2, float(row[1]), float(row.sum())
     a = N * N + z2 * max(N, 0.0) - 2 * z2 * sigma**2
     b = -2 * T * N - z2 * max(N, 0.0) + 2 * z2 * sigma**2

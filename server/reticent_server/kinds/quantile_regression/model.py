@@ -29,8 +29,8 @@ from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.heavy_terms import lost_shares
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 from reticent_server.kinds.shared.answers import ROBUST_QUANTILES
 from reticent_server.kinds.shared.linear.response import (
@@ -121,6 +121,7 @@ class QuantileModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Its level and bandwidth; without intervals where too many responses are equal (fitting.trust)."""
         judged = trust.quantiles(ground.response.tie).applied(result)
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
         moved = trust.heavy(lost)

@@ -120,7 +120,7 @@ class GroupQuantileFitsPlan(PlannedInTurn):
 
     by_tau: tuple[GroupFitsPlan[PublicResponse], ...]
     taus: tuple[float, ...]
-    taken: ClassVar = (0.16, 0.2)
+    deadline_shares: ClassVar = (0.16, 0.2)
 
     @property
     def each(self) -> Sequence[Planned]:

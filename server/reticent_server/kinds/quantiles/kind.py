@@ -19,7 +19,7 @@ from reticent_server.kinds.quantiles.plan import (
     plan_group_quantiles,
     plan_quantiles,
 )
-from reticent_server.kinds.shared.columns import mask, numeric_column
+from reticent_server.kinds.shared.columns import mask, ordered_column
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import PerPerson
 
@@ -41,7 +41,7 @@ class Quantiles(Query):
 
 
 def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Planned:
-    column = numeric_column(facts, query.column)
+    column = ordered_column(facts, query.column)
     counted(facts, query.per, query.by)
     if query.by is not None:
         asked = (query.where, query.by, column, query.probabilities)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planned quantiles of a column over the records in use (kinds.shared.quantile_cells).
 
-Privacy: mechanisms.quantile_tree. By group: mechanisms.disjoint_groups with one tree a group. A record that moves leaves
-one tree and enters another, and changes one sub-problem a level in each: for quartiles, whose ranks move by half, that
-costs no more than a record that is replaced inside a group; for one probability p it costs up to 2 max(p, 1 − p)² of
-it, and the trees have that much less. Source: Kaplan, Schnapp & Stemmer (2022).
+Privacy: mechanisms.quantile_tree. By group: mechanisms.disjoint_groups with one tree a group. A
+record that moves leaves one tree and enters another, and changes one sub-problem a level in each:
+for quartiles, whose ranks move by half, that costs no more than a record that is replaced inside a
+group; for one probability p it costs up to 2 max(p, 1 − p)² of it, and the trees have that much
+less. Source: Kaplan, Schnapp & Stemmer (2022).
 """
 
 from collections.abc import Mapping
@@ -65,7 +66,7 @@ class QuantilesByGroup:
 class QuantilesPlan(Selecting):
     """Planned quantiles. probabilities: as asked, in any order."""
 
-    taken: ClassVar = (0.06, 0.2)
+    deadline_shares: ClassVar = (0.06, 0.2)
 
     map_fn: CodeMap
     part: QuantileTree
@@ -91,7 +92,7 @@ class QuantilesPlan(Selecting):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the share of the records below each value."""
+        """The expected precision of the share of the records below each value."""
         return rank_precision(self.part, self.n)
 
     @property
@@ -119,7 +120,8 @@ def plan_quantiles(
     rho: int,
     per: Weighing | None = None,
 ) -> QuantilesPlan:
-    """Quantiles at `rho` (RHO_UNITS). per: what counts of a person's rows. Raises InvalidQuery for probabilities outside (0, 1)."""
+    """Quantiles at `rho` (RHO_UNITS). per: what counts of a person's rows. Raises InvalidQuery for
+    probabilities outside (0, 1)."""
     distinct = checked_probabilities(probabilities)
     n, part = counted(facts, per), quantile_part(facts, column, distinct, rho, per)
     return QuantilesPlan(CodeMap(design, column), part, probabilities, n, per=per)
@@ -143,7 +145,8 @@ def plan_group_quantiles(
 
 
 def checked_probabilities(probabilities: tuple[float, ...]) -> tuple[float, ...]:
-    """The different ones in increasing order. Raises InvalidQuery for probabilities outside (0, 1)."""
+    """The different ones in increasing order. Raises InvalidQuery for probabilities outside
+    (0, 1)."""
     distinct = tuple(sorted(set(probabilities)))
     if not 1 <= len(probabilities) <= MAX_PROBABILITIES:
         raise InvalidQuery(f"Ask for 1 to {MAX_PROBABILITIES} probabilities.")

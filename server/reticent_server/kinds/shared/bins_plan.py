@@ -28,7 +28,8 @@ GROUP_NANOSECONDS = 15  # of a record, planned for each group; measured: 5
 
 @dataclass(frozen=True, slots=True)
 class BinsPlan(Planned):
-    """A planned test of counts by group and bin; a kind's plan says what is made of them, in `result`."""
+    """A planned test of counts by group and bin; a kind's plan says what is made of them, in
+    `result`."""
 
     cells: GroupBinsMap
     part: CountSum

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """`by`: one answer for each level of a column, all of them from one charge.
 
-Groups are disjoint and public, and a record contributes e_g ⊗ v: v in the place of its own group g, nothing in the others'.
-Replacing a record changes the sum by e_g ⊗ v − e_g′ ⊗ v′, of squared norm ‖v − v′‖² inside a group and ‖v‖² + ‖v′‖² between
-two, so by at most 2C where ‖v‖ ≤ C, as without groups: every group is answered at the whole ε (parallel composition,
-a record that moves to another group included). A unit with m rows, which may lie in several groups, moves the sum by m
-times that (triangle inequality). What each kind's v is, and its Δ, is said in the room of the kind.
+Groups are disjoint and public, and a record contributes e_g ⊗ v: v in the place of its own group g,
+nothing in the others'. Replacing a record changes the sum by e_g ⊗ v − e_g′ ⊗ v′, of squared norm
+‖v − v′‖² inside a group and ‖v‖² + ‖v′‖² between two, so by at most 2C where ‖v‖ ≤ C, as without
+groups: every group is answered at the whole ε (parallel composition, a record that moves to another
+group included). A unit with m rows, which may lie in several groups, moves the sum by m times that
+(triangle inequality). What each kind's v is, and its Δ, is said in the room of the kind.
 
-Small groups have the same noise as large ones, and so wide intervals; none is left out, since that would tell of it.
+Small groups have the same noise as large ones, and so wide intervals; none is left out, since that
+would tell of it.
 
 Source: McSherry (2009), Theorem 4, for replacement. Attack: tests/privacy/test_by_privacy.py.
 """
@@ -21,7 +23,6 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import RegressionModel
 from reticent_server.fitting.group_fits import GroupFits, GroupRegression, Strata, plan_group_fits
@@ -41,7 +42,8 @@ class GroupEstimate(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupEstimates:
-    """One estimate a level of the column `by`, in the order of its declared levels. The errors of two groups are independent."""
+    """One estimate a level of the column `by`, in the order of its declared levels. The errors of
+    two groups are independent."""
 
     by: str
     groups: list[GroupEstimate]
@@ -52,8 +54,9 @@ class GroupEstimates:
 class ByPlan(PlannedOn):
     """One answer for each level of a column.
 
-    plan: about all groups; its result is the members (G,) of each group's answer, but `level`. each: the class of one
-    answer; reply: of all of them, with the members by, groups and n. n: the records of the whole data set.
+    plan: about all groups; its result is the members (G,) of each group's answer, but `level`.
+    each: the class of one answer; reply: of all of them, with the members by, groups and n. n: the
+    records of the whole data set.
     """
 
     plan: Planned
@@ -112,7 +115,7 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery(f"The data set has no column {name}, which by names.")
-    if column.kind not in {ColumnKind.CATEGORICAL, ColumnKind.BOOLEAN}:
+    if column.kind.is_number:
         raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
     if name in used:
         raise InvalidQuery(
@@ -130,7 +133,8 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
 def formula_by(
     facts: DatasetFacts, formula: str, where: str | None, by: str
 ) -> tuple[Design, Strata]:
-    """A formula's design, which reads the groups' column as well, and the groups of its fits. Raises InvalidQuery."""
+    """A formula's design, which reads the groups' column as well, and the groups of its fits.
+    Raises InvalidQuery."""
     design = parse_formula(formula, facts.schema, where, profile=facts.profile)
     groups = groups_by(
         facts, by, *parse_formula(formula, facts.schema, None, profile=facts.profile).columns
@@ -141,7 +145,8 @@ def formula_by(
 
 
 def group_mask(facts: DatasetFacts, where: str | None, by: str, *names: str) -> Design:
-    """The records in use: those for which `where` holds, of a known group, and none of the columns missing."""
+    """The records in use: those for which `where` holds, of a known group, and none of the columns
+    missing."""
     return mask_design((*names, by), facts.schema, where)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that a question names: declared, of the right kind, and what public facts say of them.
+"""The columns that a question names: declared, of the right kind, and what public facts say of
+them.
 
 Whole columns are for mechanisms that are proved for all n records of a table whose unit is a row.
 """
@@ -12,7 +13,7 @@ import numpy as np
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.formula import mask_design
@@ -33,11 +34,22 @@ def declared(facts: DatasetFacts, name: str) -> Column:
     return column
 
 
-def numeric_column(facts: DatasetFacts, name: str) -> Column:
-    """The declared column, which has an order. Raises InvalidQuery."""
+def ordered_column(facts: DatasetFacts, name: str) -> Column:
+    """The declared column, whose values have an order; of levels they are positions. Raises
+    InvalidQuery."""
     column = declared(facts, name)
-    if column.kind is ColumnKind.CATEGORICAL:
+    if not column.kind.has_order:
         raise InvalidQuery("A categorical column has no order; ask for a histogram or a crosstab.")
+    return column
+
+
+def numeric_column(facts: DatasetFacts, name: str) -> Column:
+    """The same, whose values can be added up. Raises InvalidQuery."""
+    column = ordered_column(facts, name)
+    if not column.kind.has_mean:
+        raise InvalidQuery(
+            "An ordered column has levels, not numbers; ask for its median or quantiles."
+        )
     return column
 
 
@@ -46,8 +58,10 @@ def bounded_column(facts: DatasetFacts, name: str) -> Column:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery("column must be one of the data set's columns.")
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("A categorical column has no mean; ask for a count with a where clause.")
+    if not column.kind.has_mean:
+        raise InvalidQuery(
+            f"A column that is {column.kind} has no mean; ask for a count with a where clause."
+        )
     return column
 
 
@@ -94,8 +108,8 @@ def _whole_column(facts: DatasetFacts, name: str) -> Column:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery("The query names a column that the data set does not have.")
-    if column.kind is ColumnKind.CATEGORICAL:
-        raise InvalidQuery("This kind needs numeric columns; a categorical one has no order.")
+    if not column.kind.has_mean:
+        raise InvalidQuery("This kind needs numeric columns; a column of levels has no numbers.")
     if column.may_be_missing:
         raise InvalidQuery(
             f"This kind is proved for all n records, and cells of {column.name} may be missing."
@@ -106,8 +120,8 @@ def _whole_column(facts: DatasetFacts, name: str) -> Column:
 def profile_quantiles(
     facts: DatasetFacts, name: str, probabilities: Sequence[float]
 ) -> tuple[float, ...] | None:
-    """The profile's quantiles of a column, each at the nearest probability that it has (tails that were not
-    reliable are not in it); None without any."""
+    """The profile's quantiles of a column, each at the nearest probability that it has (tails that
+    were not reliable are not in it); None without any."""
     profile = facts.profile.columns.get(name) if facts.profile else None
     if profile is None or not profile.quantiles:
         return None

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts by group and public bin of a column, in one release: what tests of ranks and of distributions are made of.
+"""Counts by group and public bin of a column, in one release: what tests of ranks and of
+distributions are made of.
 
-A record in use of a group adds 1 to one cell (group, bin): CountSum, Δ = √2 whatever the number of cells, a record that
-moves to another group included (mechanisms.noisy_sum). Bins are intervals that begin at public edges, the first
-and the last one open: every value is in one. Edges are of the released quantiles at k/B (a value that several of these
-share has a bin of its own), of the declared bounds where nothing is released, or between whole numbers where there are
-few. B is a public function of n, ρ and the number of groups.
+A record in use of a group adds 1 to one cell (group, bin): CountSum, Δ = √2 whatever the number of
+cells, a record that moves to another group included (mechanisms.noisy_sum). Bins are intervals that
+begin at public edges, the first and the last one open: every value is in one. Edges are of the
+released quantiles at k/B (a value that several of these share has a bin of its own), of the
+declared bounds where nothing is released, or between whole numbers where there are few. B is a
+public function of n, ρ and the number of groups.
 
 Source: Dwork & Smith (2009), Theorem 6; parallel composition, McSherry (2009).
 """
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released
 from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.columns import profile_quantiles
@@ -56,7 +58,8 @@ class GroupBinsMap:
 
 @dataclass(frozen=True, slots=True)
 class PairBinsMap:
-    """(rows,) cell of a record in use among the pairs of two columns' bins; −1 where a value is no number."""
+    """(rows,) cell of a record in use among the pairs of two columns' bins; −1 where a value is no
+    number."""
 
     design: Design
     columns: tuple[str, str]
@@ -96,7 +99,8 @@ class GroupBins:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be empty."""
+        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be
+        empty."""
         noise = self.sigma * np.sqrt(self.T.shape[1])
         return np.asarray(clear(self.T.sum(axis=1), noise))
 
@@ -112,14 +116,15 @@ class GroupBins:
 
 
 def shares(counts: FloatArray) -> FloatArray:
-    """Of noisy counts, the negative ones taken as 0; equal shares where none is positive."""
+    """The shares of noisy counts, the negative ones taken as 0; equal shares where none is
+    positive."""
     kept = np.maximum(counts, 0.0)
     total = float(kept.sum())
     return kept / total if total > 0 else np.full(len(kept), 1 / len(kept))
 
 
 def group_bins(released: Released, groups: int) -> GroupBins:
-    """Of the released counts of a GroupBinsMap."""
+    """The bins of the released counts of a GroupBinsMap."""
     return GroupBins(released.values.reshape(groups, -1), released.sd)
 
 
@@ -129,7 +134,8 @@ def bins_part(facts: DatasetFacts, groups: Groups, edges: tuple[float, ...], rho
 
 
 def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
-    """B for the least variance of a mean rank: 1/(1 − B⁻²) of sampling and Bσ²/N of noise, N = n/groups."""
+    """B for the least variance of a mean rank: 1/(1 − B⁻²) of sampling and Bσ²/N of noise,
+    N = n/groups."""
     m = facts.schema.unit.max_rows
     noise = m * m * RHO_UNITS / rho * groups / facts.n
     return int(np.clip(np.rint((2 / noise) ** (1 / 3)), LEAST_BINS, MOST_BINS))
@@ -138,7 +144,7 @@ def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
 def public_edges(facts: DatasetFacts, column: Column, bins: int) -> tuple[float, ...]:
     """Increasing edges of about `bins` bins, by the rule above."""
     values = column.upper - column.lower + 1
-    if column.kind is not ColumnKind.NUMERIC and values <= FEW_VALUES:
+    if column.kind.is_whole and values <= FEW_VALUES:
         return tuple(float(column.lower + k) for k in range(1, int(values)))
     probabilities = np.arange(1, bins) / bins
     released = profile_quantiles(facts, column.name, (0.25, 0.5, 0.75))

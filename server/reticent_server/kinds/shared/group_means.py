@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons of released group means: Welch's two, with the privacy noise in the law.
 
-Two means. With C_g = S_g − mN_g at the pooled mean m, the difference d = C_1/N_1 − C_2/N_2 is the means' difference, and
-under equal means its noise is that of the C_g, whatever the released numbers are (for an expected difference δ, C_1 and
-C_2 are centred at m + δN_2/N and m − δN_1/N). With sample variances s_g²,
+Two means. With C_g = S_g − mN_g at the pooled mean m, the difference d = C_1/N_1 − C_2/N_2 is the
+means' difference, and under equal means its noise is that of the C_g, whatever the released numbers
+are (for an expected difference δ, C_1 and C_2 are centred at m + δN_2/N and m − δN_1/N). With
+sample variances s_g²,
 
     V = Σ (s_g²/N_g + η_g/N_g²),   η_g the variance of C_g's noise,   t = d/√V,
     df = 2V²/Σ (2(s_g²/N_g)²/(N_g − 1) + τ_g²/N_g²),   τ_g² the variance of the noise of s_g²:
 
-Welch and Satterthwaite's, with the noise as a known variance and with its share in the error of the variances.
+Welch and Satterthwaite's, with the noise as a known variance and with its share in the error of the
+variances.
 
 Several means. w_g = 1/V_g, W = Σ w_g(C_g/N_g)² − (Σ w_gC_g/N_g)²/Σ w_g, Λ = Σ (1 − w_g/w)²/df_g,
-F = W/(G − 1)/(1 + 2(G − 2)/(G² − 1)·Λ) against F with G − 1 and (G² − 1)/(3Λ) degrees of freedom (Welch 1951).
+F = W/(G − 1)/(1 + 2(G − 2)/(G² − 1)·Λ) against F with G − 1 and (G² − 1)/(3Λ) degrees of freedom
+(Welch 1951).
 
-Everything is post-processing of released values. Units: of z, see kinds.shared.groups.
-Sources: Welch (1947, 1951); Satterthwaite (1946); noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
+Everything is post-processing of released values. Units: of z, see kinds.shared.groups. Sources:
+Welch (1947, 1951); Satterthwaite (1946); noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
 """
 
 from dataclasses import dataclass
@@ -31,7 +34,8 @@ _LEAST_DF = 1.0  # of a variance that is itself mostly noise: Cauchy's law, the 
 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
-    """A group's released number of records, mean and standard deviation, of values clipped to the test's range."""
+    """A group's released number of records, mean and standard deviation, of values clipped to the
+    test's range."""
 
     level: str
     number: float
@@ -42,7 +46,8 @@ class GroupMean:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Precision:
-    """V (G,), the variance of each group's mean; noise (G,), its part from privacy; df (G,), how well V is known."""
+    """V (G,), the variance of each group's mean; noise (G,), its part from privacy; df (G,), how
+    well V is known."""
 
     V: FloatArray
     noise: FloatArray
@@ -53,7 +58,8 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class MeanDifference:
-    """difference: d, without the hypothesis' part; V: its variance; noise: the privacy part of V."""
+    """difference: d, without the hypothesis' part; V: its variance; noise: the privacy part of
+    V."""
 
     difference: float
     statistic: float
@@ -63,7 +69,7 @@ class MeanDifference:
 
 
 def precision(groups: GroupMoments, m: FloatArray | float) -> Precision:
-    """Of the groups' means, with the noise at the mean m."""
+    """The expected precision of the groups' means, with the noise at the mean m."""
     N = groups.at_least_one
     s2, tau2 = _steadied(groups)
     sampling = s2 / N
@@ -81,7 +87,8 @@ def _degrees(V: FloatArray, error: FloatArray) -> FloatArray:
 def _steadied(groups: GroupMoments) -> tuple[FloatArray, FloatArray]:
     """(G,) variances drawn to the pooled one, and the variances of what is left of their noise.
 
-    Posterior means and variances under s_g² ~ (s², s⁴): groups' variances that differ by a factor of two or so.
+    Posterior means and variances under s_g² ~ (s², s⁴): groups' variances that differ by a factor
+    of two or so.
     """
     N, s2, tau2 = groups.at_least_one, groups.variances(), groups.variance_noise()
     pooled = float(np.clip(N @ s2 / N.sum(), 0.0, 1.0))
@@ -122,7 +129,8 @@ def one_mean(group: GroupMoments, m: float) -> MeanDifference:
 
 @dataclass(frozen=True, slots=True)
 class MeansTest:
-    """F of equal means with its degrees of freedom; weight: κ, what multiplies f² in the noncentrality of (G − 1)F."""
+    """F of equal means with its degrees of freedom; weight: κ, what multiplies f² in the
+    noncentrality of (G − 1)F."""
 
     statistic: float
     df: tuple[float, float]

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers, means and variances of a column by group, from one Gram sum of e_g ⊗ (a, z).
 
-A record in use of group g has the value x, clipped to a public range and brought to z = (x − centre)/half ∈ [−1, 1].
-It contributes the matrix vvᵀ of v = e_g ⊗ (a, z), a public, e_g the g-th unit vector of R^G: only the block of its
-own group is not zero, and that block adds up to the group's
+A record in use of group g has the value x, clipped to a public range and brought to
+z = (x − centre)/half ∈ [−1, 1]. It contributes the matrix vvᵀ of v = e_g ⊗ (a, z), a public, e_g
+the g-th unit vector of R^G: only the block of its own group is not zero, and that block adds up to
+the group's
 
     [[a² N_g, a S_g], [a S_g, Q_g]],   N = Σ1, S = Σz, Q = Σz².
 
-Privacy. ‖v‖² ≤ a² + 1 = R², whatever the record. Replacing a record changes the sum by vvᵀ − v′v′ᵀ, of squared Frobenius
-norm ‖v‖⁴ + ‖v′‖⁴ − 2(vᵀv′)² ≤ 2R⁴: for two groups vᵀv′ = 0, and inside one group it is ≤ 2R⁴ as for any Gram sum, attained
-by z = −z′ = ±1 where a = 1. So one Gram sum of clip R answers for all groups at the Δ = √2·R² of one (parallel
-composition, without a second charge), a record that moves to another group included; a record out of use or of none of
-the groups contributes 0. Proof of the noise: mechanisms.noisy_sum; attack: tests/privacy/test_named_tests_privacy.py.
+Privacy. ‖v‖² ≤ a² + 1 = R², whatever the record. Replacing a record changes the sum by vvᵀ − v′v′ᵀ,
+of squared Frobenius norm ‖v‖⁴ + ‖v′‖⁴ − 2(vᵀv′)² ≤ 2R⁴: for two groups vᵀv′ = 0, and inside one
+group it is ≤ 2R⁴ as for any Gram sum, attained by z = −z′ = ±1 where a = 1. So one Gram sum of clip
+R answers for all groups at the Δ = √2·R² of one (parallel composition, without a second charge), a
+record that moves to another group included; a record out of use or of none of the groups
+contributes 0. Proof of the noise: mechanisms.noisy_sum; attack:
+tests/privacy/test_named_tests_privacy.py.
 
-Noise. With s the noise on the diagonal (s/√2 off it), the noise of a group's centred sum C = S − mN has variance
-s²(m²/a⁴ + 1/(2a²)), and that of its centred square Q − 2mS + m²N has s²(1 + m²/a²)². a is chosen for the first at the
-mean that public facts lead to expect. For a = 1, m = 0 the noise of S is what a sum of z alone would have at the whole
-of ρ: numbers and squares come free.
+Noise. With s the noise on the diagonal (s/√2 off it), the noise of a group's centred sum C = S − mN
+has variance s²(m²/a⁴ + 1/(2a²)), and that of its centred square Q − 2mS + m²N has s²(1 + m²/a²)². a
+is chosen for the first at the mean that public facts lead to expect. For a = 1, m = 0 the noise of
+S is what a sum of z alone would have at the whole of ρ: numbers and squares come free.
 
 Source: Gram sums of one record each, mechanisms.noisy_sum; parallel composition, McSherry (2009).
 """
@@ -29,7 +32,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, FloatArray, GramSum, Placed, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.trust import clear
@@ -49,7 +52,8 @@ LEAST_COMPARED = 2  # groups of a comparison
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups that are compared: the stored values of `column`, and their names; one group of all without one."""
+    """The groups that are compared: the stored values of `column`, and their names; one group of
+    all without one."""
 
     column: str | None
     codes: tuple[float, ...] = (0.0,)
@@ -60,7 +64,8 @@ class Groups:
         return len(self.codes)
 
     def places(self, block: Block, used: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """(rows,) the place of a record's group among these; −1 for a record of none of them, or that is not `used`."""
+        """(rows,) the place of a record's group among these; −1 for a record of none of them, or
+        that is not `used`."""
         if self.column is None:
             return np.where(used, 0, -1)
         return np.where(used, level_places(self.codes, block.columns[self.column]), -1)
@@ -105,7 +110,8 @@ def weighted_values(a: float, z: FloatArray, group: NDArray[np.int64], groups: i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupMoments:
-    """Released numbers N, sums S and squares Q (G,) of z by group; s: noise of a diagonal entry of the Gram sum.
+    """Released numbers N, sums S and squares Q (G,) of z by group; s: noise of a diagonal entry of
+    the Gram sum.
 
     The numbers may be negative; `at_least_one` of them is what is divided by.
     """
@@ -127,7 +133,7 @@ class GroupMoments:
 
     @property
     def pooled_mean(self) -> float:
-        """Of all groups together."""
+        """The mean of all groups together."""
         return float(np.clip(self.S.sum() / max(self.N.sum(), 1.0), -1.0, 1.0))
 
     @property
@@ -137,7 +143,8 @@ class GroupMoments:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be empty."""
+        """(G,) which groups' numbers are above their noise (fitting.trust.clear): the others may be
+        empty."""
         return np.asarray(clear(self.N, self.s / self.a**2))
 
     def of_groups(self, which: NDArray[np.bool_]) -> "GroupMoments":
@@ -166,7 +173,7 @@ class GroupMoments:
 
 
 def moments(released: Released, groups: int, a: float) -> GroupMoments:
-    """Of the released Gram sum of a GroupMomentsMap."""
+    """The moments of the released Gram sum of a GroupMomentsMap."""
     G = released.values
     first, second = np.arange(groups), groups + np.arange(groups)
     return GroupMoments(
@@ -204,7 +211,7 @@ def weight(tilt: float) -> float:
 def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = None) -> Groups:
     """The declared groups of a column, or those of them that are chosen. Raises InvalidQuery."""
     column = declared(facts, name)
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         raise InvalidQuery("group must be a categorical, boolean or integer column.")
     axis = level_axis(column)
     levels = axis.levels if chosen is None else chosen

@@ -22,10 +22,11 @@ Levels = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestResult:
-    """A test: statistic, its degrees of freedom, p-value, and the size of the effect with its interval.
+    """A test: statistic, its degrees of freedom, p-value, and the size of the effect with its
+    interval.
 
-    The null law and the interval count sampling and privacy noise. df is left out where the null law is normal.
-    estimand: what `effect` is an estimate of.
+    The null law and the interval count sampling and privacy noise. df is left out where the null
+    law is normal. estimand: what `effect` is an estimate of.
     """
 
     __test__ = False  # not for pytest
@@ -41,7 +42,7 @@ class TestResult:
 
 
 def t_p_value(statistic: float, df: float, alternative: str) -> float:
-    """Of Student's law with `df` degrees of freedom (any positive number)."""
+    """The p-value by Student's law with `df` degrees of freedom (any positive number)."""
     if alternative == "less":
         return float(stdtr(df, statistic))
     if alternative == "greater":
@@ -59,7 +60,7 @@ def t_interval(
 
 
 def normal_p_value(z: float, alternative: str) -> float:
-    """Of a standard normal z."""
+    """The p-value of a standard normal z."""
     if alternative == "less":
         return float(ndtr(z))
     if alternative == "greater":

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """One row of each person: counts, sums and tables of persons in place of rows.
 
-`where` and missing cells come first: of the rows that are left, a person's first or last one counts, and nobody has more.
-Rows have the order in which a table of persons keeps them: by their declared columns, one after the other (vault.person_rows).
-A person without such a row contributes as a row that is out of use does.
+`where` and missing cells come first: of the rows that are left, a person's first or last one
+counts, and nobody has more. Rows have the order in which a table of persons keeps them: by their
+declared columns, one after the other (vault.person_rows). A person without such a row contributes
+as a row that is out of use does.
 
-Proof. The chosen place is a function of one person's m places, and so is the contribution of the row that stands there.
-A person that is replaced by another, of any number of rows, changes one contribution, whatever m is. So the part
-has the sensitivity of a table with one row a person (mechanisms.noisy_sum with `unit_rows` 1): 1 for one count, √2 for counts
-by cell, 2 h for a sum of values in an interval of half width h, one rank for quantiles (mechanisms.quantile_tree); replacing
+Proof. The chosen place is a function of one person's m places, and so is the contribution of the
+row that stands there. A person that is replaced by another, of any number of rows, changes one
+contribution, whatever m is. So the part has the sensitivity of a table with one row a person
+(mechanisms.noisy_sum with `unit_rows` 1): 1 for one count, √2 for counts by cell, 2 h for a sum of
+values in an interval of half width h, one rank for quantiles (mechanisms.quantile_tree); replacing
 one row attains each. All rows of a person would have m times as much.
 """
 
@@ -48,7 +50,8 @@ _BY = "`per` cannot be combined with `by`: ask with `where` for one group, or fo
 
 @dataclass(frozen=True, slots=True)
 class OneRowMap:
-    """(…, persons) contributions of one row each, of a map that gives (…, rows). m: places of a person."""
+    """(…, persons) contributions of one row each, of a map that gives (…, rows). m: places of a
+    person."""
 
     rows: RowMap
     design: Design

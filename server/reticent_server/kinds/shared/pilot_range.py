@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A range for a difference of columns, from a noisy count of shells around its expected middle.
 
-Released quantiles of two columns say little of their difference: of two columns with a correlation of .9 it is a fifth
-as wide as they are. One CountSum counts records by |d − c|/W, c the public middle and W the public half-width: shell 0
-is the inner ball, shell j = 1..SHELLS−1 reaches up to W·RATIO^−(SHELLS−1−j). For each of a few probabilities p whose rank
-the noise leaves visible, the released quantile h_p is stretched by REACH/z, z the normal score of |d| at p, as in
+Released quantiles of two columns say little of their difference: of two columns with a correlation
+of .9 it is a fifth as wide as they are. One CountSum counts records by |d − c|/W, c the public
+middle and W the public half-width: shell 0 is the inner ball, shell j = 1..SHELLS−1 reaches up to
+W·RATIO^−(SHELLS−1−j). For each of a few probabilities p whose rank the noise leaves visible, the
+released quantile h_p is stretched by REACH/z, z the normal score of |d| at p, as in
 kinds.shared.ranges; the range is c ± the largest, cut to the public range.
 
-Privacy: mechanisms.noisy_sum, CountSum (a record is in one shell at most); what follows is post-processing.
+Privacy: mechanisms.noisy_sum, CountSum (a record is in one shell at most); what follows is
+post-processing.
 """
 
 from dataclasses import dataclass

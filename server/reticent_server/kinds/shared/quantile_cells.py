@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What quantiles, a range of quartiles and a median select from: the public grid of numerics.grids.
 
-All select by mechanisms.quantile_tree, over the records in use: one recursion for all probabilities, so that the
-values never decrease.
+All select by mechanisms.quantile_tree, over the records in use: one recursion for all
+probabilities, so that the values never decrease.
 
-Where a person has several rows, `per` says what of them counts. "person": all rows in use, each 1/T of a person who has T of them, so
-the quantiles are those of the law that draws a person with a row in use and then one of these rows, all alike. "first",
-"last": one row of each (kinds.shared.one_row). Either has the noise of one row a person; without `per` all rows count alike, with
-that of m rows.
+Where a person has several rows, `per` says what of them counts. "person": all rows in use, each 1/T
+of a person who has T of them, so the quantiles are those of the law that draws a person with a row
+in use and then one of these rows, all alike. "first", "last": one row of each
+(kinds.shared.one_row). Either has the noise of one row a person; without `per` all rows count
+alike, with that of m rows.
 """
 
 from abc import abstractmethod
@@ -94,7 +95,8 @@ def quantile_part(
 
 
 def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
-    """The part with the largest ρ at which one tree for each group costs at most `rho` of all together (RHO_UNITS).
+    """The part with the largest ρ at which one tree for each group costs at most `rho` of all
+    together (RHO_UNITS).
 
     Raises InvalidPrivacy where that selects nothing.
     """
@@ -123,9 +125,10 @@ class Selecting(Planned):
 
 @dataclass(frozen=True, slots=True)
 class GroupSelections(PlannedOn):
-    """The same selection for each group, all in one pass and charge. one: of a group, at what its tree may cost."""
+    """The same selection for each group, all in one pass and charge. one: of a group, at what its
+    tree may cost."""
 
-    taken: ClassVar = (0.08, 0.17)
+    deadline_shares: ClassVar = (0.08, 0.17)
 
     one: Selecting
     groups: Groups
@@ -152,7 +155,8 @@ class GroupSelections(PlannedOn):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The scale of a selection's noise, as a share of the records of a group as large as the others."""
+        """The scale of a selection's noise, as a share of the records of a group as large as the
+        others."""
         return {"rank_error": quantile_tree.scale(self.one.part) * self.groups.size / self.one.n}
 
     def run(self) -> Recipe:
@@ -163,8 +167,9 @@ class GroupSelections(PlannedOn):
 
 
 def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
-    """Of the share of n records (or of n persons, whose rows in equal parts vary no more) that lies below each released value: a selection's noise falls by e over b ranks on both
-    sides, so its standard deviation is √2 b, as of Laplace's law."""
+    """The expected precision of the share of n records (or of n persons, whose rows in equal parts
+    vary no more) that lies below each released value: a selection's noise falls by e over b ranks
+    on both sides, so its standard deviation is √2 b, as of Laplace's law."""
     noise = sqrt(2) * quantile_tree.scale(part) / n
     sampling = tuple(sqrt(p * (1 - p) / n) for p in part.probabilities)
     names = tuple(f"{100 * p:g}%" for p in part.probabilities)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public range that a column is clipped to in sums: from its declared bounds and its released quantiles.
+"""The public range that a column is clipped to in sums: from its declared bounds and its released
+quantiles.
 
-A record's contribution has to be bounded, and the noise grows with the bound, so values beyond a likely range are
-taken as its nearest end. On each side of the released median the range reaches REACH/z_p times as far as the outermost
-released quantile, z_p that quantile's normal score, but not beyond the declared bounds: to REACH standard deviations
-of a normal column, and beyond the 99.5 % quantile of one with an exponential tail. Without released quantiles it is
-the declared bounds. What is estimated then is about clipped values, and a reply says the range.
+A record's contribution has to be bounded, and the noise grows with the bound, so values beyond a
+likely range are taken as its nearest end. On each side of the released median the range reaches
+REACH/z_p times as far as the outermost released quantile, z_p that quantile's normal score, but not
+beyond the declared bounds: to REACH standard deviations of a normal column, and beyond the 99.5 %
+quantile of one with an exponential tail. Without released quantiles it is the declared bounds. What
+is estimated then is about clipped values, and a reply says the range.
 
 Everything here is a function of public facts: it costs accuracy at worst and never privacy.
 """
@@ -17,9 +19,10 @@ from scipy.special import ndtri
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.fitting.public.standardise import NORMAL_IQR
 
-REACH = 3.2  # standard deviations of a normal column: .14 % of it is clipped, and its variance loses 1 %
+# standard deviations of a normal column: .14 % of it is clipped, and its variance loses 1 %
+REACH = 3.2
 _LEAST = 1e-9  # of the declared width: a narrower range is one that rounding would see
 _GRID = (
     np.arange(200) + 0.5
@@ -28,8 +31,8 @@ _GRID = (
 
 @dataclass(frozen=True, slots=True)
 class ClipRange:
-    """[lower, upper] in the units of the data, lower < upper; expected: a public guess of the column's mean; sd: its
-    standard deviation by released figures (None: there are none)."""
+    """[lower, upper] in the units of the data, lower < upper; expected: a public guess of the
+    column's mean; sd: its standard deviation by released figures (None: there are none)."""
 
     lower: float
     upper: float
@@ -80,7 +83,8 @@ def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
 
 
 def public_sd(facts: DatasetFacts, column: Column) -> float | None:
-    """The standard deviation of a column by its released quantiles, or of a dummy by its counts; None without these."""
+    """The standard deviation of a column by its released quantiles, or of a dummy by its counts;
+    None without these."""
     known = facts.profile.columns.get(column.name) if facts.profile else None
     if known is None:
         return None

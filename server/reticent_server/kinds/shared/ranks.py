@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of ranks from noisy counts by group and bin, with the noise in the null law.
 
-With T = N + Z (G × B), pooled shares π of the bins and centred ridits r (r_b the share below b and half of that in b,
-minus ½, so π·r = 0), the residual R = T − T1·1ᵀT/t gives X = Rr. Under equal distributions, to first order,
+With T = N + Z (G × B), pooled shares π of the bins and centred ridits r (r_b the share below b and
+half of that in b, minus ½, so π·r = 0), the residual R = T − T1·1ᵀT/t gives X = Rr. Under equal
+distributions, to first order,
 
     cov X = n v D + σ²‖r‖² H,   v = Σ π_b r_b²,   D = diag p − ppᵀ,   H = (I − p1ᵀ)(I − p1ᵀ)ᵀ,
 
-p the groups' shares. In contrasts that diagonalise D against H the statistic Σ X̃_i²/(n λ_i v + σ²‖r‖²) has a χ² law with
-G − 1 degrees of freedom: without noise it is Kruskal and Wallis's H with ties counted, of two groups the square of
-Mann and Whitney's z.
+p the groups' shares. In contrasts that diagonalise D against H the statistic Σ X̃_i²/(n λ_i
+v + σ²‖r‖²) has a χ² law with G − 1 degrees of freedom: without noise it is Kruskal and Wallis's H
+with ties counted, of two groups the square of Mann and Whitney's z.
 
-Superiority of two groups, θ = P(X > Y) + ½P(X = Y) of bins, is T_1ᵀKT_2/(N_1N_2) + ½ with K_bc = ½ sign(b − c). Its variance:
-sampling Var_1(Kq_2)/N_1 + Var_2(Kq_1)/N_2 (DeLong), q_g the groups' shares; noise, with u_g the gradient in T_g,
-σ²(‖u_1‖² + ‖u_2‖²) − σ⁴‖K‖²/(N_1N_2)²: the subtraction is what the noise in the gradients adds to them.
+Superiority of two groups, θ = P(X > Y) + ½P(X = Y) of bins, is T_1ᵀKT_2/(N_1N_2) + ½ with K_bc = ½
+sign(b − c). Its variance: sampling Var_1(Kq_2)/N_1 + Var_2(Kq_1)/N_2 (DeLong), q_g the groups'
+shares; noise, with u_g the gradient in T_g, σ²(‖u_1‖² + ‖u_2‖²) − σ⁴‖K‖²/(N_1N_2)²: the subtraction
+is what the noise in the gradients adds to them.
 
-Everything is post-processing of released counts. Sources: Kruskal & Wallis (1952); DeLong, DeLong & Clarke-Pearson (1988);
-noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
+Everything is post-processing of released counts. Sources: Kruskal & Wallis (1952); DeLong, DeLong &
+Clarke-Pearson (1988); noise in the law: Gaboardi, Lim, Rogers & Vadhan (2016).
 """
 
 from dataclasses import dataclass
@@ -29,10 +31,11 @@ from reticent_server.numerics.independence import contrasts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTest:
-    """X: χ² with df degrees of freedom; direction: 1 where the first group's ranks are the larger ones, else −1.
+    """X: χ² with df degrees of freedom; direction: 1 where the first group's ranks are the larger
+    ones, else −1.
 
-    kappa: what multiplies η², the share of the ranks' variance between groups, in X's noncentrality.
-    mean_ranks: (G,) as shares of the records, from 0 to 1.
+    kappa: what multiplies η², the share of the ranks' variance between groups, in X's
+    noncentrality. mean_ranks: (G,) as shares of the records, from 0 to 1.
     """
 
     X: float

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""η², the share of a variance that lies between groups, with an interval, from a quadratic statistic.
+"""η², the share of a variance that lies between groups, with an interval, from a quadratic
+statistic.
 
-A statistic X of k degrees of freedom that counts privacy noise follows a noncentral χ²_k with noncentrality λ = κf²,
-f² = η²/(1 − η²) the effect and κ public or released: without noise κ is the number of records, with it less. The estimate
-is f² = max(0, X − k)/κ, the interval the values of λ that a test of X does not refuse.
+A statistic X of k degrees of freedom that counts privacy noise follows a noncentral χ²_k with
+noncentrality λ = κf², f² = η²/(1 − η²) the effect and κ public or released: without noise κ is the
+number of records, with it less. The estimate is f² = max(0, X − k)/κ, the interval the values of λ
+that a test of X does not refuse.
 
 Sources: Cohen (1988) for f²; Steiger (2004) for the interval by inversion.
 """

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of a column that are safe in a bin: what the range and the median by propose–test–release share.
+"""Statistics of a column that are safe in a bin: what the range and the median by
+propose–test–release share.
 
 For all n records of one column, without missing cells, of a table whose unit is a row. Proof:
 mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).

@@ -3,10 +3,11 @@
 
 A record in use adds 1 to at most one cell, so replacing one moves the counts by at most √2 in L2
 (with m rows of a unit, √2 m); all cells get discrete Gaussian noise of one public scale
-(mechanisms.noisy_sum). Where every record of the data set is in some cell, as the question's public terms tell,
-the cells add up to the public number of records, and are given so (numerics.known_total). Counts are unbiased and can
-be negative. An interval is for the count in this table, so the noise alone widens it.
-Privacy: mechanisms.noisy_sum, CountSum. Source: Dwork & Smith (2009), Theorem 6.
+(mechanisms.noisy_sum). Where every record of the data set is in some cell, as the question's public
+terms tell, the cells add up to the public number of records, and are given so
+(numerics.known_total). Counts are unbiased and can be negative. An interval is for the count in
+this table, so the noise alone widens it. Privacy: mechanisms.noisy_sum, CountSum. Source: Dwork &
+Smith (2009), Theorem 6.
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned
 from reticent_server.domain.precision import ForecastPrecision, single
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, CountSum, FloatArray, Released, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.shared.one_row import Which, one_row_map, one_row_part
@@ -36,7 +37,8 @@ MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are em
 class Axis:
     """One margin of a table: a column's whole values from `lower` on, or its bins between `edges`.
 
-    A bin holds its lower edge, the last one also its upper edge. whole: whether no declared value lies outside.
+    A bin holds its lower edge, the last one also its upper edge. whole: whether no declared value
+    lies outside.
     """
 
     column: str
@@ -97,7 +99,8 @@ class TablePlan(Planned):
 
     @property
     def adds_up(self) -> bool:
-        """Whether the cells hold all n records, whatever the table: one row each, none out of use, none outside."""
+        """Whether the cells hold all n records, whatever the table: one row each, none out of use,
+        none outside."""
         alone = self.part.unit_rows == self.part.person_rows == 1
         return alone and not self.design.masked and all(axis.whole for axis in self.axes)
 
@@ -113,7 +116,7 @@ class TablePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of one count."""
+        """The expected precision of one count."""
         return single("count", self.noise, 0.0)
 
     @property
@@ -131,7 +134,8 @@ class TablePlan(Planned):
 def cells_part(
     facts: DatasetFacts, axes: tuple[Axis, ...], rho: int, per: Which | None = None
 ) -> CountSum:
-    """The counts of a table's cells at `rho` (RHO_UNITS). Raises InvalidQuery where there are too many."""
+    """The counts of a table's cells at `rho` (RHO_UNITS). Raises InvalidQuery where there are too
+    many."""
     cells = prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
         raise InvalidQuery(f"The table would have more than {MAX_CELLS} cells.")
@@ -140,7 +144,7 @@ def cells_part(
 
 def level_axis(column: Column) -> Axis:
     """One position for each declared level or whole number between the bounds."""
-    if column.kind is ColumnKind.NUMERIC:
+    if not column.kind.is_whole:
         raise InvalidQuery("A numeric column needs bins: give their edges, in increasing order.")
     if column.levels:
         return Axis(column.name, len(column.levels), 0.0, column.levels)

@@ -3,12 +3,13 @@
 
     y_it = a_i + g_t + effects of the treatment + x_itᵀb + e_it
 
-g_t are dummies of periods. Where the unit is a column, a_i are person effects (formula.panel); where it is a row
-(repeated cross-sections), dummies of the treated group or of the cohort stand for them. The fit is that of
-linear_regression, and so is its privacy: the terms are functions of a row, their deviations of a person's rows.
+g_t are dummies of periods. Where the unit is a column, a_i are person effects (formula.panel);
+where it is a row (repeated cross-sections), dummies of the treated group or of the cohort stand for
+them. The fit is that of linear_regression, and so is its privacy: the terms are functions of a row,
+their deviations of a person's rows.
 
-Source: Angrist & Pischke (2009), Mostly Harmless Econometrics, ch. 5; on what two-way fixed effects estimate where persons are
-treated at different times: Goodman-Bacon (2021); Sun & Abraham (2021).
+Source: Angrist & Pischke (2009), Mostly Harmless Econometrics, ch. 5; on what two-way fixed effects
+estimate where persons are treated at different times: Goodman-Bacon (2021); Sun & Abraham (2021).
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from pydantic import Field
 
 from reticent_server.domain.design import Design, EventTime, Term
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, FitPlan
 from reticent_server.fitting.standard_fit import StandardFit
@@ -61,7 +62,8 @@ def too_many_terms(number: int) -> InvalidQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TreatmentPlan(FitPlan[PublicResponse]):
-    """A planned regression of a treatment. said: what its coefficients estimate. caution: a sentence of the reply."""
+    """A planned regression of a treatment. said: what its coefficients estimate. caution: a
+    sentence of the reply."""
 
     said: str = ""
     caution: str = ""
@@ -81,8 +83,8 @@ class TreatmentPlan(FitPlan[PublicResponse]):
 
 @dataclass(frozen=True, slots=True)
 class TreatmentQuestion:
-    """What did and event_study ask alike, as LinearRegression's fields have it. reads: the columns of the treatment, of
-    which a missing cell takes a row out of use but in `never`."""
+    """What did and event_study ask alike, as LinearRegression's fields have it. reads: the columns
+    of the treatment, of which a missing cell takes a row out of use but in `never`."""
 
     response: str
     time: str
@@ -96,8 +98,8 @@ class TreatmentQuestion:
     def fit(
         self, facts: DatasetFacts, effects: Sequence[Term], levels: Sequence[Term], rho: int
     ) -> FitPlan[PublicResponse]:
-        """The planned fit of the terms `effects`; `levels` stand for person effects where there are none.
-        Raises InvalidQuery, InvalidFormula."""
+        """The planned fit of the terms `effects`; `levels` stand for person effects where there are
+        none. Raises InvalidQuery, InvalidFormula."""
         design = self._design(facts)
         many = facts.schema.unit.several_rows
         terms = (*effects, *(() if many else levels), *design.terms)
@@ -134,7 +136,7 @@ class TreatmentQuestion:
 def whole_numbers(facts: DatasetFacts, name: str) -> Column:
     """The declared column of whole numbers. Raises InvalidQuery."""
     column = declared(facts, name)
-    if column.kind not in (ColumnKind.INTEGER, ColumnKind.BOOLEAN):
+    if not (column.kind.is_whole and column.kind.has_mean):
         raise InvalidQuery(
             "Periods and times of treatment are whole numbers: name a column that is declared as integer."
         )

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table for typical questions about it: chosen from the schema alone, those without missing cells first."""
+"""Columns of a table for typical questions about it: chosen from the schema alone, those without
+missing cells first."""
 
 from collections.abc import Callable
 
-from reticent_server.domain.schema import Column, ColumnKind, Schema
+from reticent_server.domain.schema import Column, Schema
 from reticent_server.formula.labels import quote
 
 REGRESSORS = 3
-"""Of a typical regression: with more, few of whose terms stand for more than one, forecasts say little else."""
+"""Of a typical regression: with more, few of whose terms stand for more than one, forecasts say
+little else."""
 
 MANY_LEVELS = 12
 """Levels of a column that a typical table has a row for; more are rarely read."""
@@ -15,7 +17,7 @@ MANY_LEVELS = 12
 
 def numbers(schema: Schema) -> list[str]:
     """Columns that have a mean and are no dummies."""
-    return _named(schema, lambda c: c.kind is not ColumnKind.CATEGORICAL and not c.is_dummy)
+    return _named(schema, lambda c: c.kind.has_mean and not c.is_dummy)
 
 
 def dummies(schema: Schema) -> list[str]:
@@ -25,9 +27,7 @@ def dummies(schema: Schema) -> list[str]:
 
 def categories(schema: Schema) -> list[str]:
     """Columns of a few labels, and those of yes and no."""
-    few = _named(
-        schema, lambda c: c.kind is ColumnKind.CATEGORICAL and len(c.levels) <= MANY_LEVELS
-    )
+    few = _named(schema, lambda c: c.kind.has_levels and len(c.levels) <= MANY_LEVELS)
     return few + dummies(schema)
 
 

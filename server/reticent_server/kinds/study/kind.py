@@ -12,9 +12,8 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import OfPersons, Query
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.public_centres import public_centres
+from reticent_server.fitting.public.centres import public_centres
 from reticent_server.formula import (
     parse_formula,
     parse_variables,
@@ -151,7 +150,7 @@ def _groups(
     if by is None:
         return RecordGroups(), ()
     column = declared(facts, by)
-    if column.kind is not ColumnKind.CATEGORICAL and not column.is_dummy:
+    if not column.kind.has_levels and not column.is_dummy:
         raise InvalidQuery("by must be a categorical or a 0/1 column.")
     if by in design.columns:
         raise InvalidQuery("Leave the column of by out of variables and where.")

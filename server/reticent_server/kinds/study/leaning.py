@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clipping may still have moved, judged by what a narrower radius has moved. Everything here is post-processing.
+"""What clipping may still have moved, judged by what a narrower radius has moved. Everything here
+is post-processing.
 
-The last whitening round has released the moments S₂ = Σω₂z̃z̃ᵀ + N₂ at a narrower radius r² < R². Of S = Σωz̃z̃ᵀ what is missing is
-T = Σ(1 − ω)z̃z̃ᵀ, and D = S − S₂ is what lies between the radii. With the traces of both, τ_R and τ_r − τ_R in the frame of u, from a
-released histogram, T is about λD in the directions that matter,
+The last whitening round has released the moments S₂ = Σω₂z̃z̃ᵀ + N₂ at a narrower radius r² < R².
+Of S = Σωz̃z̃ᵀ what is missing is T = Σ(1 − ω)z̃z̃ᵀ, and D = S − S₂ is what lies between the radii.
+With the traces of both, τ_R and τ_r − τ_R in the frame of u, from a released histogram, T is about
+λD in the directions that matter,
 
     λ = .7·τ_R/(τ_r − τ_R),       0 ≤ λ ≤ 5.
 
-A coefficient θ = A·X S(…) with the residual v moves by AXTv to first order, so that its clipping bias is about
+A coefficient θ = A·X S(…) with the residual v moves by AXTv to first order, so that its clipping
+bias is about
 
     b = λ AX(S − S₂)v,       with the noise  V_b = λ²·(s₂²/2)·A[(vᵀQ₂v)XQ₂Xᵀ + (XQ₂v)(XQ₂v)ᵀ]Aᵀ.
 
-Least squares has XSv = 0. Where b's noise is large, b alone says little, and a bias may hide in it. So b is weighed against what clipping
-moves coefficients by on real tables: root mean square t·(sampling error), t from the released histogram (radius.Radius.typical). With
-the prior N(0, T), T = t²·sampling variance, and w = T/(T + V_b), the mean square of the bias given b is
+Least squares has XSv = 0. Where b's noise is large, b alone says little, and a bias may hide in it.
+So b is weighed against what clipping moves coefficients by on real tables: root mean square
+t·(sampling error), t from the released histogram (radius.Radius.typical). With the prior N(0, T),
+T = t²·sampling variance, and w = T/(T + V_b), the mean square of the bias given b is
 
     (wb)² + wV_b:        b² where b is known well, T where it is not.
 
-b is not taken off, as it is no more than a guess of size and direction: each standard error e is lengthened to √(e² + that). With a
-known bias b intervals of the variance e² + b² hold a coefficient in at least 95 % of samples, whatever b/e. Correlations of coefficients stay.
+b is not taken off, as it is no more than a guess of size and direction: each standard error e is
+lengthened to √(e² + that). With a known bias b intervals of the variance e² + b² hold a coefficient
+in at least 95 % of samples, whatever b/e. Correlations of coefficients stay.
 
 *Where it is not enough.* λ is one number for all directions, and a column with a tail of its own has more beyond the radius than that:
 on visits to a doctor, prices in dollars and capital gains intervals so lengthened held the coefficients of all records in .75 to .86 of the
@@ -45,16 +50,28 @@ from numpy.typing import NDArray
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.trust import COLUMN_REACH
 
-_BULK = 0.05  # of a mean square in a doubling of the radius, where no column has a tail: what rows have of it at the least
+# of a mean square in a doubling of the radius, where no column has a tail: what rows have of it at
+# the least
+_BULK = 0.05
 _EXCLUDED = 2.0  # standard deviations: 97.5 % sure that there is no such tail
-_CLEAR = 4.0  # standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000 and ε = 1
-_LIGHT = 1.4  # interquartile ranges, as trust.SKEWED: normal columns have 1.22, t laws of 3 degrees 1.45 to 1.54
-_SAME = 0.08  # in a doubling: normal columns that are the same in a person's rows have .08 to .12 beyond the share of all directions
-_CLEAR_OF_BULK = 3.0  # of persons the same, above the share that all directions have: one such column in 700 is noise
+# standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000
+# and ε = 1
+_CLEAR = 4.0
+# interquartile ranges, as trust.SKEWED: normal columns have 1.22, t laws of 3 degrees 1.45 to 1.54
+_LIGHT = 1.4
+# in a doubling: normal columns that are the same in a person's rows have .08 to .12 beyond the
+# share of all directions
+_SAME = 0.08
+# of persons the same, above the share that all directions have: one such column in 700 is noise
+_CLEAR_OF_BULK = 3.0
 _LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
-DIRECTED = 0.7  # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace says. On wages, houses
-# with logarithms and census incomes coverage was .93 to .97 from ε = 1 on with .7 (.94 to .97 with 1, .92 to .97 with .5), intervals 4 % narrower
-MOST = 5.0  # λ: beyond, the histogram says that nearly all of the tail is missing, and D hardly knows where it is
+# of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace
+# says. On wages, houses with logarithms and census incomes coverage was .93 to .97 from ε = 1 on
+# with .7 (.94 to .97 with 1, .92 to .97 with .5), intervals 4 % narrower
+DIRECTED = 0.7
+# λ: beyond, the histogram says that nearly all of the tail is missing, and D hardly knows where it
+# is
+MOST = 5.0
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -77,10 +94,12 @@ class NarrowMoments:
         skewed: NDArray[np.bool_],
         usual: FloatArray | None = None,
     ) -> FloatArray:
-        """(q,) of each column the share of its mean square in the moments `sums` that lies in a doubling of the radius; 0 within
-        reach, and where noise may have made it. Of columns that are publicly `skewed` (q,) the most that noise leaves possible.
-        noise: (q,) sd of the diagonal of `sums`. reach: (q,) largest squares over R²; widening: R²/r². usual: of persons, whose
-        lengths are so alike that many may lie between the radii, (q,) the share that columns without a tail have there."""
+        """(q,) of each column the share of its mean square in the moments `sums` that lies in a
+        doubling of the radius; 0 within reach, and where noise may have made it. Of columns that
+        are publicly `skewed` (q,) the most that noise leaves possible. noise: (q,) sd of the
+        diagonal of `sums`. reach: (q,) largest squares over R²; widening: R²/r². usual: of persons,
+        whose lengths are so alike that many may lie between the radii, (q,) the share that columns
+        without a tail have there."""
         whole, between = np.diag(sums), np.diag(sums) - np.diag(self.sums)
         shares = np.ones(len(whole))
         np.divide(between, whole, out=shares, where=whole > np.abs(between))
@@ -99,9 +118,10 @@ class NarrowMoments:
     def usual(
         self, sums: FloatArray, overlap: FloatArray, skewness: FloatArray, widening: float
     ) -> FloatArray:
-        """(q,) of persons the share between the radii of columns without a tail: that of the mean square in the moments `sums` (q, q)
-        of all white directions together, and more of columns whose profiles, of this `skewness` (q,), are no longer than a normal
-        law's: they may be the same in all rows of a person. overlap: Q of the wider moments. widening: R²/r²."""
+        """(q,) of persons the share between the radii of columns without a tail: that of the mean
+        square in the moments `sums` (q, q) of all white directions together, and more of columns
+        whose profiles, of this `skewness` (q,), are no longer than a normal law's: they may be the
+        same in all rows of a person. overlap: Q of the wider moments. widening: R²/r²."""
         weights = np.linalg.inv(overlap)
         whole, between = float(np.sum(weights * sums)), float(np.sum(weights * (sums - self.sums)))
         share = min(max(between / whole, 0.0), 1.0) if whole > 0 else 0.0
@@ -111,7 +131,8 @@ class NarrowMoments:
     def leaning(
         self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray
     ) -> "Leaning":
-        """For a residual v (q,), columns X (p, q) and A (p, p) of the moments `sums`, and the sampling covariance."""
+        """For a residual v (q,), columns X (p, q) and A (p, p) of the moments `sums`, and the
+        sampling covariance."""
         Q = self.root.T @ self.root
         across = X @ Q @ v
         inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)

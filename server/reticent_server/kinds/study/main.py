@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A declared formula: least squares with standard errors that are robust to heteroscedasticity.
 
-The score of a record is ωx(vᵀz̃), v the residual's coefficients. The scores' Gram matrix is released for white columns x̃ = Bx,
-B = (S_XX/S₀₀)^(−1/2), and in units of σ:
+The score of a record is ωx(vᵀz̃), v the residual's coefficients. The scores' Gram matrix is
+released for white columns x̃ = Bx, B = (S_XX/S₀₀)^(−1/2), and in units of σ:
 
     M = Σ ω²x̃x̃ᵀ(vᵀz̃)²/σ²,   contributions of norm ≤ C,   C² = 16p.
 
-The sampling covariance S_XX⁻¹(Σω²xxᵀ(vᵀz̃)²)S_XX⁻¹ is then (σ²/S₀₀)·B(M/S₀₀)B (White 1980), and B²σ²/S₀₀, the classical
-one, where M/S₀₀ is I. Eigenvalues of M/S₀₀ count at least the operator norm of its noise, but no more than 1 for that: where
-noise hides M the errors are the classical ones.
+The sampling covariance S_XX⁻¹(Σω²xxᵀ(vᵀz̃)²)S_XX⁻¹ is then (σ²/S₀₀)·B(M/S₀₀)B (White 1980), and
+B²σ²/S₀₀, the classical one, where M/S₀₀ is I. Eigenvalues of M/S₀₀ count at least the operator norm
+of its noise, but no more than 1 for that: where noise hides M the errors are the classical ones.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,8 @@ SCORE_LIMIT = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """y and x as combinations of z̃: y (q,), X (p, q); β = Lθ + o in the units of the data, L (p, p), o (p,)."""
+    """y and x as combinations of z̃: y (q,), X (p, q); β = Lθ + o in the units of the data, L
+    (p, p), o (p,)."""
 
     text: str
     names: tuple[str, ...]
@@ -54,7 +55,8 @@ class Formula:
         return sqrt(SCORE_LIMIT * len(self.X))
 
     def bared(self, names: Sequence[str], lost: FloatArray) -> tuple[str, ...]:
-        """Those of its columns (names, tails lost (q,)) of which the radius takes too much for intervals."""
+        """Those of its columns (names, tails lost (q,)) of which the radius takes too much for
+        intervals."""
         used = np.any(np.vstack([self.y, self.X]) != 0, axis=0) & trust.bared(lost)
         return tuple(name for name, x in zip(names, used, strict=True) if x)
 
@@ -64,9 +66,10 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFit:
-    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are made with, what
-    clipping may have moved, and the columns that leave it without intervals; with errors by person what is known of
-    them. stretch: by what mean squares of residuals are multiplied to be those of errors."""
+    """A group's least squares before its meat: B̄ = (S_XX/S₀₀)^(−1/2) (p, p), what the scores are
+    made with, what clipping may have moved, and the columns that leave it without intervals; with
+    errors by person what is known of them. stretch: by what mean squares of residuals are
+    multiplied to be those of errors."""
 
     fit: LeastSquares
     leaning: Leaning

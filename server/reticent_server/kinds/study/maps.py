@@ -6,14 +6,16 @@
     lengths  the bin of ‖u‖²        one count
     scores   e_g ⊗ ω Bx r/(σC)     ‖·‖ ≤ 1    cut where longer; its Gram sum is the meat of a declared formula
 
-Of persons with several rows (person_rows m > 1) the length is that of all of a person's rows together:
+Of persons with several rows (person_rows m > 1) the length is that of all of a person's rows
+together:
 
     A = Σ_t u_t u_tᵀ over the person's rows in use,  ω = min(1, R²/‖A‖_F),  one for all of them
     rows     u_t √ω/R                ‖Σ_t(·)(·)ᵀ‖_F ≤ 1
     lengths  the bin of ‖A‖_F         one count
     scores   ω Σ_t Bx_t r_t/(σC)      ‖·‖ ≤ 1
 
-which are functions of one person's places. z̃ and W are on lattices, so a record's values are bit-identical whatever block it comes in (fitting.maps).
+which are functions of one person's places. z̃ and W are on lattices, so a record's values are
+bit-identical whatever block it comes in (fitting.maps).
 """
 
 from dataclasses import dataclass
@@ -36,7 +38,8 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class RecordGroups:
-    """Disjoint groups of records by the values `codes` of a column; without a column one group of all."""
+    """Disjoint groups of records by the values `codes` of a column; without a column one group of
+    all."""
 
     column: str | None = None
     codes: tuple[float, ...] = (0.0,)
@@ -55,7 +58,8 @@ class RecordGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MomentFrame:
-    """Where a group's moments are taken: W (q, q) on the lattice, and R²; m where a person's rows count together, else 1."""
+    """Where a group's moments are taken: W (q, q) on the lattice, and R²; m where a person's rows
+    count together, else 1."""
 
     transform: FloatArray
     radius_squared: float
@@ -99,8 +103,8 @@ class MomentsMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LengthsMap:
-    """Gives (rows,) codes gB + b of the bin b of ‖u‖² among B = len(edges) + 1; of persons (persons,) of ‖A‖_F, −1 for one
-    without a row in use."""
+    """Gives (rows,) codes gB + b of the bin b of ‖u‖² among B = len(edges) + 1; of persons
+    (persons,) of ‖A‖_F, −1 for one without a row in use."""
 
     coding: TermCoding
     groups: RecordGroups
@@ -124,7 +128,8 @@ class LengthsMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyScores:
-    """A group's fit of the declared formula: B (p, q) with Bz̃ white columns x, v/σ (q,) with v the residual."""
+    """A group's fit of the declared formula: B (p, q) with Bz̃ white columns x, v/σ (q,) with v the
+    residual."""
 
     whitener: FloatArray
     residual: FloatArray

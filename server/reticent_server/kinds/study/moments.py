@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy second moments of a study's columns, and least squares from them. Everything here is post-processing.
+"""Noisy second moments of a study's columns, and least squares from them. Everything here is
+post-processing.
 
-z̃ (q,) are the standardised columns, the intercept first. Released is S_u = Σ ω uuᵀ + E with u = Wz̃, ω = min(1, R²/‖u‖²)
-and symmetric Gaussian noise E, sd s on the diagonal and s/√2 off it. In z̃ that is S = W⁻¹S_uW⁻ᵀ with the noise N = CᵀEC,
-C = W⁻ᵀ its *root*, and with Q = CᵀC
+z̃ (q,) are the standardised columns, the intercept first. Released is S_u = Σ ω uuᵀ + E with
+u = Wz̃, ω = min(1, R²/‖u‖²) and symmetric Gaussian noise E, sd s on the diagonal and s/√2 off it.
+In z̃ that is S = W⁻¹S_uW⁻ᵀ with the noise N = CᵀEC, C = W⁻ᵀ its *root*, and with Q = CᵀC
 
     cov(Nv) = (s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ]    for a fixed v.
 
-Of y = aᵀz̃ on x = Xz̃ (X (p, q)): θ = S_XX⁻¹S_Xy with S_XX = XSXᵀ, v = a − Xᵀθ, and with errors from
+Of y = aᵀz̃ on x = Xz̃ (X (p, q)): θ = S_XX⁻¹S_Xy with S_XX = XSXᵀ, v = a − Xᵀθ, and with errors
+from
 
 - noise     V = (s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹;
 - sampling  σ²S_XX⁻¹, σ² = max(vᵀSv, s·vᵀQv)/S₀₀: vᵀSv may be negative, its noise has the sd s·vᵀQv.
 
-V is of first order in the noise. It holds while the noise of S_XX is far below S_XX: in the frame in which Q_XX is
-I the noise is a p × p Gaussian matrix of operator norm s√(2p) at most (with probability near 1), and with λ the
-smallest eigenvalue of S_XX in that frame the *gate* is g = s√(2p)/λ. Above 1/3 no interval is given: in a simulation
-the noise had the sd 203 there where V said 15.
+V is of first order in the noise. It holds while the noise of S_XX is far below S_XX: in the frame
+in which Q_XX is I the noise is a p × p Gaussian matrix of operator norm s√(2p) at most (with
+probability near 1), and with λ the smallest eigenvalue of S_XX in that frame the *gate* is
+g = s√(2p)/λ. Above 1/3 no interval is given: in a simulation the noise had the sd 203 there where V
+said 15.
 
-S is never repaired: an eigenvalue that is raised biases every θ. Only where the gate is shut are eigenvalues raised to the
-noise's norm, so that there is a number at all.
+S is never repaired: an eigenvalue that is raised biases every θ. Only where the gate is shut are
+eigenvalues raised to the noise's norm, so that there is a number at all.
 """
 
 from dataclasses import dataclass
@@ -35,7 +38,8 @@ _TINY = 1e-12  # of a relative eigenvalue, where there is no noise to compare wi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """θ (p,) of y on x; privacy (p, p) its noise; inverse (p, p) S_XX⁻¹; variance σ²; gate g; residual v (q,).
+    """θ (p,) of y on x; privacy (p, p) its noise; inverse (p, p) S_XX⁻¹; variance σ²; gate g;
+    residual v (q,).
 
     weakest: (p,) the combination of the columns x that the noise hides most.
     """
@@ -73,7 +77,7 @@ class Moments:
         return np.asarray(self.root.T @ self.root)
 
     def least_squares(self, y: FloatArray, X: FloatArray) -> LeastSquares:
-        """Of yᵀz̃ on Xz̃: y (q,), X (p, q) of rank p."""
+        """The least squares fit of yᵀz̃ on Xz̃: y (q,), X (p, q) of rank p."""
         S, Q, p = self.sums, self.overlap, len(X)
         frame = power(X @ Q @ X.T, -0.5, np.finfo(float).tiny)
         values, vectors = eigen(frame @ (X @ S @ X.T) @ frame)

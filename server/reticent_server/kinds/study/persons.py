@@ -6,18 +6,22 @@ is released with a clip C, which a released histogram of ‖s_u‖ chooses (fitt
 
     V_s = A M A·N/(N − 1)·(1 + lost),   M = Σ_u s_u s_uᵀ,  N persons with a row in use.
 
-Scores of length above C are cut in M, but not in the moments. With the tail of a law whose fourth moment is at its limit (Pareto,
-α = 4) each of them has lost C² of its square: lost = C²·(persons beyond)/Σ‖s‖², a few per cent, which is too much for lighter
-tails. Intervals are those of t laws whose degrees of freedom count the noise in M and N_eff (fitting.standard_fit.Freedom).
+Scores of length above C are cut in M, but not in the moments. With the tail of a law whose fourth
+moment is at its limit (Pareto, α = 4) each of them has lost C² of its square:
+lost = C²·(persons beyond)/Σ‖s‖², a few per cent, which is too much for lighter tails. Intervals are
+those of t laws whose degrees of freedom count the noise in M and N_eff
+(fitting.standard_fit.Freedom).
 
 *Other formulas*. Of moments alone nobody knows how alike a person's rows are. But for any scores s_t of at most m rows, by Cauchy and
 Schwarz,
 
     Var Σ_t s_t ≤ m Σ_t Var s_t,        attained where all rows of a person are the same,
 
-so that m times the covariance that rows without anything in common have is too large or right, whatever they have in common. It holds for
-what is linear in sums over rows, hence to first order for every analysis of a study, where the covariance for independent rows would
-hold. For errors of one variance that is σ²S_XX⁻¹, σ² the mean square of the residuals. Errors are at most √m times too long.
+so that m times the covariance that rows without anything in common have is too large or right,
+whatever they have in common. It holds for what is linear in sums over rows, hence to first order
+for every analysis of a study, where the covariance for independent rows would hold. For errors of
+one variance that is σ²S_XX⁻¹, σ² the mean square of the residuals. Errors are at most √m times too
+long.
 
 *Deviations* (person effects). With the errors' deviations ẽ = e − ē of a person with T rows, and Σ̃ their covariance, cᵀΣ̃c ≤ tr Σ̃ |c|²
 = E‖ẽ‖²|c|². With one within variance τ² = E‖ẽ‖²/(T − 1), estimated by residuals over rows less persons, Var Σ_t x̃_t e_t is at most
@@ -37,13 +41,15 @@ _LEAST_ROWS = (
 
 
 def score_lengths(formula: Formula, m: int) -> Lengths:
-    """The grid of ‖s‖: a sum of m scores of length about √p each is about √(mp) long where they have nothing in common."""
+    """The grid of ‖s‖: a sum of m scores of length about √p each is about √(mp) long where they
+    have nothing in common."""
     return Lengths(sqrt(m * len(formula.X)))
 
 
 def score_clusters(lengths: Lengths, released: Released) -> Clusters:
     """C, and the persons that the meat is of."""
-    # cut in M alone, they move no estimate: as many as of skewed scores at most, however large the noise
+    # cut in M alone, they move no estimate: as many as of skewed scores at most, however large the
+    # noise
     return chosen(lengths, released, noise=inf)
 
 
@@ -62,11 +68,12 @@ def persons_meat(
 
 
 def stretch_of(rows: float, persons: float) -> float:
-    """rows/(rows − persons): by what a mean square of deviations is multiplied to be that of errors."""
+    """rows/(rows − persons): by what a mean square of deviations is multiplied to be that of
+    errors."""
     return 1 / max(1 - persons / rows, _LEAST_ROWS)
 
 
 def design_effect(m: int, stretch: float) -> float:
-    """By what the covariance of rows without anything in common is multiplied for formulas that are not declared. stretch: of
-    deviations, else 1."""
+    """By what the covariance of rows without anything in common is multiplied for formulas that are
+    not declared. stretch: of deviations, else 1."""
     return m if stretch == 1.0 else (m - 1) * stretch

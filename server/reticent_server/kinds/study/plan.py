@@ -29,13 +29,13 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding, code_terms
-from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.heavy_terms import lost_shares, skewness
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import NO_PROFILE, OwnProfile, planned_ground
 from reticent_server.fitting.person_scores import Lengths
-from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import draw_public_rows
 from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
@@ -119,7 +119,7 @@ class StudyGround:
 class StudyPlan(Planned):
     """A planned study. own_profile: released first where no profile covers the columns; it replaces `ground`."""
 
-    taken: ClassVar = (0.17, 0.29)
+    deadline_shares: ClassVar = (0.17, 0.29)
 
     facts: DatasetFacts
     question: StudyQuestion

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The radius of a study's moments: noise against what clipping leaves out, from a released histogram of ‖u‖².
+"""The radius of a study's moments: noise against what clipping leaves out, from a released
+histogram of ‖u‖².
 
-In white coordinates a slope has the sampling variance 1/N, the noise s²/(2N²) and a bias of ½τ(|a||b| + |aᵀb|)/N at most,
-where τ = Σ(‖u‖² − R²)₊ is the trace of what is clipped away. Were all of it along one direction, any one alike, the root mean square
-of a slope's bias would be τ/((q + 1)N); tails have several directions, and on six tables (wages, houses, visits to the doctor, census
-incomes) it was a quarter to a tenth of that (`typical`: an eighth). R² minimises
+In white coordinates a slope has the sampling variance 1/N, the noise s²/(2N²) and a bias of
+½τ(|a||b| + |aᵀb|)/N at most, where τ = Σ(‖u‖² − R²)₊ is the trace of what is clipped away. Were all
+of it along one direction, any one alike, the root mean square of a slope's bias would be
+τ/((q + 1)N); tails have several directions, and on six tables (wages, houses, visits to the doctor,
+census incomes) it was a quarter to a tenth of that (`typical`: an eighth). R² minimises
 
     s(R)²/2 + (τ/(8(q + 1)))²       over R² = q·2^(k/8).
 
@@ -17,8 +19,9 @@ the α of the last twofold step, N_{e/2}/N_e = 2^α, and
 *Persons.* Where a person's rows count together (maps), ‖u‖² is ‖A‖_F in all of this, and its typical size stands in the place of q: of m
 rows without anything in common ‖A‖_F² is about mq² + m(m − 1)q. Their trace is about mq, and so many times longer what is clipped of it.
 
-No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and heavy tails a wider radius
-cost noise and removed little bias. No more than lets the noise's norm s√(2q) be a quarter of N.
+No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and
+heavy tails a wider radius cost noise and removed little bias. No more than lets the noise's norm
+s√(2q) be a quarter of N.
 """
 
 from dataclasses import dataclass
@@ -36,12 +39,18 @@ _CANDIDATES = tuple(2.0 ** (k / 8) for k in range(65))  # of R²/q
 _LEAST_TAIL = (
     3.0  # R²/q, where noise allows it: twice what white rows of six columns have at the median
 )
-_CLEAR = 5.0  # standard deviations that a number of records beyond an edge must be above 0: ln τ is then known to ±.3
+# standard deviations that a number of records beyond an edge must be above 0: ln τ is then known to
+# ±.3
+_CLEAR = 5.0
 _SHORTEST = 2  # index of the first edge (R² = q) at which a tail may begin
 _HEAVIEST, _LIGHTEST = 1.5, 8.0  # α: house prices in dollars have 1.5; normal rows more than 8
-_TYPICAL = 2.2  # α of wages and visits to the doctor; half of what is taken for α, as a step of noisy counts says little
+# α of wages and visits to the doctor; half of what is taken for α, as a step of noisy counts says
+# little
+_TYPICAL = 2.2
 _DIRECTIONS = 8.0  # by what a tail of several directions biases a slope less than a tail of one
-_LARGEST = 3.0  # sampling errors: more is the tail of a column whose formulas have no intervals (leaning); others had 1.4 at most
+# sampling errors: more is the tail of a column whose formulas have no intervals (leaning); others
+# had 1.4 at most
+_LARGEST = 3.0
 _WIDEST = 12.0  # R²/q where the noise is felt
 _UNFELT = 0.1  # squared noise over squared sampling error: 5 % of an interval's width
 _NORM = 0.25  # of the noise's operator norm to N, at the most
@@ -55,13 +64,15 @@ class Radius:
     excess: float
 
     def typical(self, q: int, records: float) -> float:
-        """What clipping moves a coefficient by, root mean square, in its sampling standard errors."""
+        """What clipping moves a coefficient by, root mean square, in its sampling standard
+        errors."""
         return min(self.excess / (_DIRECTIONS * (q + 1) * sqrt(max(records, 1.0))), _LARGEST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tail:
-    """counts: bins up to the last edge e at which the number of records beyond is clear; that number, and α."""
+    """counts: bins up to the last edge e at which the number of records beyond is clear; that
+    number, and α."""
 
     counts: FloatArray
     edge: float
@@ -103,8 +114,8 @@ def choose_radius(
     length: float | None = None,
     trace: float = 1.0,
 ) -> Radius:
-    """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1. length: a typical one, of rows q.
-    trace: of what a length is that of, relative to it; 1 of a row."""
+    """The radius. counts: (len(EDGES) + 1,) with noise of sd `noise`. unit: s at R² = 1. length: a
+    typical one, of rows q. trace: of what a length is that of, relative to it; 1 of a row."""
     typical = q if length is None else length
     tail = Tail.seen(counts, noise, typical)
     least = np.inf

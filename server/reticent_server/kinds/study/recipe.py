@@ -6,8 +6,9 @@
 3. One Gram matrix in the coordinates so found: the study's moments.
 4. With a declared formula, the Gram matrix of its scores (main).
 
-Privacy: unconditional, for every table and every n; neighbours replace one unit of m rows at most. Each part's contributions
-are functions of one record and of earlier releases (maps), so that the parts' ρ add up under adaptive composition:
+Privacy: unconditional, for every table and every n; neighbours replace one unit of m rows at most.
+Each part's contributions are functions of one record and of earlier releases (maps), so that the
+parts' ρ add up under adaptive composition:
 
     moments, rounds   ‖e_g ⊗ u√ω/R_g‖ ≤ 1     GramSum    Δ = √2 m
     scores            the same, cut at 1       GramSum    Δ = √2 m
@@ -20,10 +21,11 @@ and where all rows of a person count together (maps; A a person's Gram matrix, s
     lengths           one bin          CountSum       Δ = √2   (of ‖A‖_F, and of ‖s‖)
     count             rows             CountSum       Δ = m
 
-Groups need no second charge. For a record replaced by one of another group, the two contributions are orthogonal:
-‖vvᵀ − v′v′ᵀ‖_F² = |v|⁴ + |v′|⁴ − 2(vᵀv′)² ≤ 2, the bound of one group, and e_g ⊗ u is a vector like any other. What lies
-between two groups' blocks is noise alone. The clips are enforced by mechanisms.noisy_sum; W, R_g, σ and θ come from
-releases. Everything after the last release is post-processing.
+Groups need no second charge. For a record replaced by one of another group, the two contributions
+are orthogonal: ‖vvᵀ − v′v′ᵀ‖_F² = |v|⁴ + |v′|⁴ − 2(vᵀv′)² ≤ 2, the bound of one group, and e_g ⊗ u
+is a vector like any other. What lies between two groups' blocks is noise alone. The clips are
+enforced by mechanisms.noisy_sum; W, R_g, σ and θ come from releases. Everything after the last
+release is post-processing.
 """
 
 from collections.abc import Generator
@@ -43,8 +45,8 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.maps import invertible_on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.whitening import Whitening, unwhitened, whitened
 from reticent_server.kinds.study.leaning import NarrowMoments, ratio
 from reticent_server.kinds.study.maps import LengthsMap, MomentFrame, MomentsMap, RecordGroups
@@ -58,8 +60,9 @@ Steps = Generator[Step, tuple[Released, ...], "list[Sampled]"]
 
 @dataclass(frozen=True, slots=True)
 class StudyBudget:
-    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius in typical lengths), count (0 where it is n), lengths,
-    moments, scores (0 without a declared formula), and the lengths of persons' scores (0 where rows count one by one)."""
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius in typical lengths), count (0 where
+    it is n), lengths, moments, scores (0 without a declared formula), and the lengths of persons'
+    scores (0 where rows count one by one)."""
 
     rounds: tuple[tuple[int, float], ...]
     count: int
@@ -77,8 +80,9 @@ class StudyBudget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampled:
-    """A group's moments of z̃, those of a narrower radius, the frame they were taken in, what its radius leaves out, and
-    its records in use, with the sd of their number; persons with a row in use, where a person's rows count together."""
+    """A group's moments of z̃, those of a narrower radius, the frame they were taken in, what its
+    radius leaves out, and its records in use, with the sd of their number; persons with a row in
+    use, where a person's rows count together."""
 
     moments: Moments
     narrow: NarrowMoments
@@ -91,8 +95,8 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sampling:
-    """A planned study of n records: what is asked of them. unit_rows: m; person_rows: m where a person's rows count
-    together, else 1."""
+    """A planned study of n records: what is asked of them. unit_rows: m; person_rows: m where a
+    person's rows count together, else 1."""
 
     coding: TermCoding
     coordinates: Coordinates
@@ -199,7 +203,8 @@ class Sampling:
     ) -> Generator[
         Step, tuple[Released, ...], tuple[list[Whitening], list[Moments], list[float], float]
     ]:
-        """The coordinates, the last round's moments, records in use by group with the sd of their number."""
+        """The coordinates, the last round's moments, records in use by group with the sd of their
+        number."""
         q, G, m = self.coding.size, self.groups.count, self.person_rows
         states = [unwhitened(self.coordinates, self.shares.rounds[0][1] * q)] * G
         records, records_sd = [float(self.n)] * G, 0.0
@@ -238,9 +243,9 @@ class Sampling:
 
 
 def typical_length(q: int, m: int) -> float:
-    """q of one row, whose ‖u‖² is q on average; of m white rows that have nothing in common √(mq² + m(m − 1)q) is the root mean
-    square of ‖A‖_F. Lengths of persons spread less, and radii are multiples of this: 3 of them, the least radius, are 1 + 2/√m
-    of that mean."""
+    """q of one row, whose ‖u‖² is q on average; of m white rows that have nothing in common
+    √(mq² + m(m − 1)q) is the root mean square of ‖A‖_F. Lengths of persons spread less, and radii
+    are multiples of this: 3 of them, the least radius, are 1 + 2/√m of that mean."""
     if m == 1:
         return float(q)
     return sqrt(m * q**2 + m * (m - 1) * q) * (1 + 2 / sqrt(m)) / 3

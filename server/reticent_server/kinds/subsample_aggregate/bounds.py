@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public bounds of a model's estimates: as the analyst gives them, or from the profile and the schema.
+"""Public bounds of a model's estimates: as the analyst gives them, or from the profile and the
+schema.
 
-With centres a_j and scales s_j of the terms, and a, s of the response (1 on the scale of a logit or log),
-a slope lies within ±10 s/s_j, and an intercept within 10 s + Σ 10 s|a_j|/s_j of a. All are public: bounds
-that are too narrow cost accuracy, never privacy.
+With centres a_j and scales s_j of the terms, and a, s of the response (1 on the scale of a logit or
+log), a slope lies within ±10 s/s_j, and an intercept within 10 s + Σ 10 s|a_j|/s_j of a. All are
+public: bounds that are too narrow cost accuracy, never privacy.
 """
 
 from collections.abc import Sequence
@@ -12,10 +13,11 @@ from math import isfinite, log
 from reticent_server.domain.design import Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.standardise import Location, term_location, usable_scale
+from reticent_server.fitting.public.standardise import Location, term_location, usable_scale
 from reticent_server.kinds.subsample_aggregate.model import ModelInBlocks
 
-# scales: a coefficient of ±10 s/s_j explains the response a hundred times over; wider means more noise
+# scales: a coefficient of ±10 s/s_j explains the response a hundred times over; wider means more
+# noise
 WIDE = 10.0
 # a mean count or Gamma response has a logarithm from there on; a profile's 0 does not
 _LEAST_MEAN = 1e-9

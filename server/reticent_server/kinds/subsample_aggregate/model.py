@@ -49,7 +49,8 @@ class BlockRows:
 
 @dataclass(frozen=True, slots=True)
 class ModelInBlocks:
-    """What is fitted: the model, its records, the names of its estimates, words for it, and its link to the mean."""
+    """What is fitted: the model, its records, the names of its estimates, words for it, and its
+    link to the mean."""
 
     model: BlockModel
     rows: BlockRows

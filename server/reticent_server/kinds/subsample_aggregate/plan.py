@@ -21,7 +21,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.standardise import NORMAL_IQR
+from reticent_server.fitting.public.standardise import NORMAL_IQR
 from reticent_server.kinds.shared.answers import IN_BLOCKS
 from reticent_server.kinds.subsample_aggregate.bounds import (
     Bounds,
@@ -53,7 +53,7 @@ _RANK_ERROR = 0.2
 class SubsampleAggregatePlan(Planned):
     """A planned query. bounds: of each estimate, public."""
 
-    taken: ClassVar = (0.07, 0.08)
+    deadline_shares: ClassVar = (0.07, 0.08)
 
     fitted: ModelInBlocks
     part: SubsampleAggregate

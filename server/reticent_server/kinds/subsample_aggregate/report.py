@@ -9,9 +9,9 @@ from annotated_types import Ge
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
+from reticent_server.fitting.public.standardise import NORMAL_IQR
 from reticent_server.fitting.report import intervals, p_values
 from reticent_server.fitting.results import Interval, OpenInterval, Share
-from reticent_server.fitting.standardise import NORMAL_IQR
 from reticent_server.kinds.subsample_aggregate.model import Correction
 from reticent_server.mechanisms.subsample_aggregate import window
 

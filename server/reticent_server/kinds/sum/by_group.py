@@ -7,10 +7,11 @@ is (x − c)² + (G − 1)c² or Gc², largest at x = a or b, so
 
     C² = max((a − c)², (b − c)²) + (G − 1)c²,   and c between b/G and (a + b)/2, the nearer to 0, is the best
 
-(for |a| ≤ |b|; with a and b exchanged for the others): the centre of the smallest ball that holds all contributions. For
-one group C = (b − a)/2, as without groups; for a = −b, C = b, attained inside a group; for a = 0 and two groups, C = b/√2, attained
-between them. Replacing a record moves the sums by 2C at most, with m rows of a unit by 2Cm. An interval is for the sum in
-this table, so the noise alone widens it.
+(for |a| ≤ |b|; with a and b exchanged for the others): the centre of the smallest ball that holds
+all contributions. For one group C = (b − a)/2, as without groups; for a = −b, C = b, attained
+inside a group; for a = 0 and two groups, C = b/√2, attained between them. Replacing a record moves
+the sums by 2C at most, with m rows of a unit by 2Cm. An interval is for the sum in this table, so
+the noise alone widens it.
 
 Privacy: mechanisms.noisy_sum, VectorSum; kinds.shared.by.
 """
@@ -57,7 +58,7 @@ class GroupSumMap:
 class GroupSumPlan(Planned):
     """Planned sums by group."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     map_fn: GroupSumMap
     part: VectorSum
@@ -76,12 +77,12 @@ class GroupSumPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of each group's sum."""
+        """The expected precision of each group's sum."""
         return single("sum", self.map_fn.radius * noisy_sum.noise_sd(self.part), 0.0)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of each group's sum."""
+        """The expected noise of each group's sum."""
         return {"privacy_standard_error": self.map_fn.radius * noisy_sum.noise_sd(self.part)}
 
     def run(self) -> Recipe:

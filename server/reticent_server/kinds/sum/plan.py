@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sum of a bounded column over the records in use.
 
-A record's contribution is u x, u ∈ {0, 1} saying whether it is in use: it lies in [a, b], the declared
-bounds stretched to 0 where a record can be out of use. With c, h their middle and half width,
-v = (u x − c)/h ∈ [−1, 1] and the sum is h Σv + n c, n public: Δ = 2h, the least that replacing one
-record allows. The interval is for the sum in this table, so the noise alone widens it.
+A record's contribution is u x, u ∈ {0, 1} saying whether it is in use: it lies in [a, b], the
+declared bounds stretched to 0 where a record can be out of use. With c, h their middle and half
+width, v = (u x − c)/h ∈ [−1, 1] and the sum is h Σv + n c, n public: Δ = 2h, the least that
+replacing one record allows. The interval is for the sum in this table, so the noise alone widens
+it.
 
 Privacy: mechanisms.noisy_sum, VectorSum. Source: Dwork & Smith (2009), Theorem 6.
 """
@@ -44,7 +45,7 @@ class _SumMap:
 class SumPlan(Planned):
     """A planned sum."""
 
-    taken: ClassVar = (0.03, 0.05)
+    deadline_shares: ClassVar = (0.03, 0.05)
 
     map_fn: _SumMap
     part: VectorSum
@@ -91,7 +92,8 @@ class SumPlan(Planned):
 def plan_sum(
     facts: DatasetFacts, design: Design, column: Column, rho: int, per: Which | None = None
 ) -> SumPlan:
-    """A sum at `rho` (RHO_UNITS); design: mask and columns only. per: which row of a person alone counts."""
+    """A sum at `rho` (RHO_UNITS); design: mask and columns only. per: which row of a person alone
+    counts."""
     low, high = column.lower, column.upper
     if design.masked:
         low, high = min(low, 0.0), max(high, 0.0)

@@ -1,23 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A survival curve from noisy counts: the life-table estimate, its variance, and what is read off it.
+"""A survival curve from noisy counts: the life-table estimate, its variance, and what is read off
+it.
 
-With e_j events among r_j at risk in interval j, and l_j = r_j − e_j who are left, S_j = Π_{i ≤ j} l_i/r_i. log S_j is
-a function of the group's counts h, homogeneous of degree 0; with its gradient G_j the delta method gives
+With e_j events among r_j at risk in interval j, and l_j = r_j − e_j who are left, S_j = Π_{i ≤ j}
+l_i/r_i. log S_j is a function of the group's counts h, homogeneous of degree 0; with its gradient
+G_j the delta method gives
 
     Var log S_j = Σ_k h_k G_jk² + G_j Σ G_jᵀ
 
-(people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's formula. Noise
-does not move log S by its bend, however fine the grid: l_j is r_{j+1} but for the censored, so that the sum telescopes.
-Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends where the number at risk is less than 3 sd of its noise,
-or where all at risk would have the event: a later quotient is noise.
+(people, drawn at random; and Σ the noise's covariance). Without noise the first sum is Greenwood's
+formula. Noise does not move log S by its bend, however fine the grid: l_j is r_{j+1} but for the
+censored, so that the sum telescopes. Intervals are S_j exp(±z sd), cut to [0, 1]. The curve ends
+where the number at risk is less than 3 sd of its noise, or where all at risk would have the event:
+a later quotient is noise.
 
-The grid is public and fine; the curve is reported at the cuts that were asked for. The median's interval is where the
-curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is the area under the curve on the grid,
-joined by straight lines; where times are whole numbers, the curve falls at these, so that each of its falls stands half
-a unit later than such a line puts it.
+The grid is public and fine; the curve is reported at the cuts that were asked for. The median's
+interval is where the curve's intervals hold ½ (Brookmeyer & Crowley 1982); the restricted mean is
+the area under the curve on the grid, joined by straight lines; where times are whole numbers, the
+curve falls at these, so that each of its falls stands half a unit later than such a line puts it.
 
-Post-processing of one release. Source: Kalbfleisch & Prentice (2002), The statistical analysis of failure time data,
-sections 1.4 and 4.2.
+Post-processing of one release. Source: Kalbfleisch & Prentice (2002), The statistical analysis of
+failure time data, sections 1.4 and 4.2.
 """
 
 from dataclasses import dataclass
@@ -42,10 +45,10 @@ Positions = NDArray[np.int64]
 class Curve:
     """Survival beyond each of `times`, the ends of the intervals up to where the data tell.
 
-    survival: not increasing. standard_errors: of persons and noise; privacy_standard_errors: of the noise alone.
-    at_risk: noisy numbers at risk when the intervals begin; events: noisy numbers in them. median: None where the curve stays
-    above one half; its interval's end is None where it is not reached. restricted_mean: of time up to the result's
-    horizon.
+    survival: not increasing. standard_errors: of persons and noise; privacy_standard_errors: of the
+    noise alone. at_risk: noisy numbers at risk when the intervals begin; events: noisy numbers in
+    them. median: None where the curve stays above one half; its interval's end is None where it is
+    not reached. restricted_mean: of time up to the result's horizon.
     """
 
     times: tuple[float, ...]
@@ -64,7 +67,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class TimeGrid:
-    """The ends of all intervals; which of them are reported; the unit of times that are whole numbers, else 0."""
+    """The ends of all intervals; which of them are reported; the unit of times that are whole
+    numbers, else 0."""
 
     times: tuple[float, ...]
     reported: tuple[int, ...]
@@ -73,7 +77,8 @@ class TimeGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawCurve:
-    """One group's estimate: log S (k,), its gradient (k, 2, J + 1), and the variances (k, k) of both sources."""
+    """One group's estimate: log S (k,), its gradient (k, 2, J + 1), and the variances (k, k) of
+    both sources."""
 
     log_survival: FloatArray
     gradient: FloatArray
@@ -137,7 +142,8 @@ def monotone(survival: FloatArray) -> FloatArray:
 
 
 def crossing(times: FloatArray, survival: FloatArray) -> float | None:
-    """When a curve (k,), joined by straight lines from (0, 1), is at one half first; None: not before its end."""
+    """When a curve (k,), joined by straight lines from (0, 1), is at one half first; None: not
+    before its end."""
     below = np.flatnonzero(survival <= _HALF)
     if not len(below):
         return None

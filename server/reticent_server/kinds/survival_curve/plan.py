@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves of one or several groups from one noisy table of (interval, event or censored, group).
+"""Survival curves of one or several groups from one noisy table of (interval, event or censored,
+group).
 
-Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing: the counts
-(kinds.shared.follow_up.table) and the curves (kinds.survival_curve.curve). Groups share one charge: a record that
-moves from one to another moves two lines, which the sensitivity counts.
+Privacy: mechanisms.running_counts; each record is in one cell at most. All else is post-processing:
+the counts (kinds.shared.follow_up.table) and the curves (kinds.survival_curve.curve). Groups share
+one charge: a record that moves from one to another moves two lines, which the sensitivity counts.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ from typing import Any, ClassVar
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.domain.steps import RunningCounts, SumStep
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, OpenInterval
@@ -40,7 +40,8 @@ class GroupCurve(Curve):
 class SurvivalCurves:
     """A curve (its members as in Curve), or one a level in `groups` where the question has `by`.
 
-    horizon: the time that restricted means go up to, the last one that all curves reach; None where one has no time.
+    horizon: the time that restricted means go up to, the last one that all curves reach; None where
+    one has no time.
     """
 
     confidence_level: float
@@ -65,7 +66,7 @@ class SurvivalCurves:
 class SurvivalCurvePlan(Planned):
     """Planned survival curves."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     asked: FollowUp  # on the whole grid
     grid: TimeGrid
@@ -91,7 +92,8 @@ class SurvivalCurvePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise of one weighted sum, and the cells; the curve's own noise depends on the numbers at risk."""
+        """The noise of one weighted sum, and the cells; the curve's own noise depends on the
+        numbers at risk."""
         return {
             "privacy_standard_error": running_counts.noise_sd(self.part),
             "cells": self.part.bins,
@@ -99,7 +101,8 @@ class SurvivalCurvePlan(Planned):
         }
 
     def run(self) -> Recipe:
-        """One step; always a reply, whose curves end where the numbers at risk are below their noise."""
+        """One step; always a reply, whose curves end where the numbers at risk are below their
+        noise."""
         (cells,) = yield SumStep("follow-up", (self.part,), FollowUpMap(self.asked))
         table, cuts = life_table(self.asked, cells, self.n), self.cuts
         raw = [raw_curve(table, g) for g in range(self.asked.size)]
@@ -126,6 +129,6 @@ def _members(curve: Curve) -> dict[str, Any]:
 def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> SurvivalCurvePlan:
     """Curves at `rho` (RHO_UNITS)."""
     fine, reported = with_fine_grid(facts, asked)
-    whole = declared(facts, asked.time).kind is ColumnKind.INTEGER
+    whole = declared(facts, asked.time).kind.is_whole
     grid = TimeGrid(fine.cuts, reported, 1.0 if whole else 0.0)
     return SurvivalCurvePlan(fine, grid, fine.part(rho, facts.schema.unit.max_rows), facts.n)

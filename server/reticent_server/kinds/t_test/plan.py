@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range first.
+"""A t test: one Gram sum of the groups' numbers, sums and squares; of paired columns a noisy range
+first.
 
-Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of kinds.shared.pilot_range
-first, and the Gram sum of a range made of what it released: the two compose by zCDP. All else is post-processing.
-Statistics: kinds.shared.group_means.
+Privacy: kinds.shared.groups, one GramSum for all groups; paired, 15 % of ρ for the CountSum of
+kinds.shared.pilot_range first, and the Gram sum of a range made of what it released: the two
+compose by zCDP. All else is post-processing. Statistics: kinds.shared.group_means.
 """
 
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ class TTestQuestion(Protocol):
 class TTestPlan(Planned):
     """A planned t test. pilot: the count of shells of a paired test."""
 
-    taken: ClassVar = (0.05, 0.05)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
     design: Design
     groups: Groups
@@ -86,7 +87,8 @@ class TTestPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the effect; what a paired test's differences vary by is not public."""
+        """The expected precision of the effect; what a paired test's differences vary by is not
+        public."""
         sd, G = self.span.sd, self.groups.size
         sampling = None if sd is None else sd * G / sqrt(self.n)
         return single("effect", float(self.forecast["privacy_standard_error"]), sampling)

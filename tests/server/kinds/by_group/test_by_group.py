@@ -70,6 +70,7 @@ SHARES = (0.6, 0.3, 0.09, 0.01)
 H = Column("h", ColumnKind.CATEGORICAL, 0, 3, ("a", "b", "c", "d"))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
@@ -91,6 +92,7 @@ def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
     assert 0.9 <= differences / reps <= 0.99
 
 
+@pytest.mark.slow
 def test_intervals_of_counts_and_sums_cover_the_table() -> None:
     table, hits = people(500), []
     facts = people_facts(500)

@@ -25,6 +25,7 @@ def rejected(planned: Any, rng: np.random.Generator, n: int, tables: Any, **more
     return np.mean([outcome(planned, block(rng, n, **more)).p_value < 0.05 for _ in range(tables)])
 
 
+@pytest.mark.slow
 def test_without_noise_it_is_the_statistic_of_distinct_times() -> None:
     rng, n = np.random.default_rng(0), 4000
     cuts = tuple(np.linspace(0.1, 20, 200).tolist())

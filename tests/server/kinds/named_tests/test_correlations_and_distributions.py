@@ -71,6 +71,7 @@ def test_kendalls_is_scipys_of_binned_values(alternative: str) -> None:
     assert stats.norm.isf(found.p_value) == pytest.approx(stats.norm.isf(theirs.pvalue), abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", ["normal", "skewed"])

@@ -31,6 +31,7 @@ def found_in(query: Any, seed: Any, n: Any = 5000, used: Any = 6) -> Any:
     return outcome(plan, whole({"y": y, "g": g * 1.0}))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [Anova, Kruskal])
 def test_levels_without_a_record_change_the_effects_interval_by_little(kind: Any) -> None:

@@ -136,6 +136,7 @@ def test_the_radius_is_the_widest_whose_noise_is_not_felt() -> None:
     assert planned_radius(replace(sizes, unit_rows=9), ordinary, 0.5) == RADII[0]
 
 
+@pytest.mark.slow
 def test_weights_that_move_the_target_are_told() -> None:
     """A slope that differs in the tail of a term: near all records' at a wide radius, with a warning at a narrow one."""
     rng, n = np.random.default_rng(8), 20_000
@@ -158,6 +159,7 @@ def test_the_same_level_twice_is_refused() -> None:
         planned(data, (0.5, 0.5), offer(1.0).rho)
 
 
+@pytest.mark.slow
 def test_without_a_profile_or_an_intercept_it_still_replies() -> None:
     rng, n = np.random.default_rng(4), 5000
     data = table(rng, n, LAWS["normal"][0])

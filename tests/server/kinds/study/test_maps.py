@@ -9,7 +9,7 @@ import pytest
 from reticent_server.domain.design import ColumnValue, Design, Term
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.maps import invertible_on_lattice
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.kinds.study.maps import (
     LengthsMap,
     MomentFrame,

@@ -108,6 +108,7 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
     assert sum(found.events) == pytest.approx(columns["e"].sum(), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_intervals_at_few_cuts_hold_kaplan_meiers_curve_of_the_population() -> None:
     """Of 300 seeded tables of 432 persons at ε = 1: the noise of a fine grid does not move the curve."""
     rng, n, held = np.random.default_rng(3), 432, []
@@ -124,6 +125,7 @@ def test_intervals_at_few_cuts_hold_kaplan_meiers_curve_of_the_population() -> N
     assert np.min(np.mean(held, axis=0)) > 0.91
 
 
+@pytest.mark.slow
 def test_noise_does_not_move_the_mean_of_the_logarithm() -> None:
     """One table of 432 persons at ε = .5, 400 seeded draws: however fine the grid."""
     n = 432
@@ -150,6 +152,7 @@ CELLS = [(1000, 1.0, 1), (5000, 0.5, 1), (2000, 4.0, 1), (4000, 1.0, 2)]
 WORSE = {(1000, 1.0): 1.9, (5000, 0.5): 1.9, (2000, 4.0): 1.15, (4000, 1.0): 2.0}
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("n", "epsilon", "groups"), CELLS)
 def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
@@ -174,6 +177,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
     assert np.sqrt(np.mean(squares) / np.mean(exact)) < WORSE[n, epsilon]
 
 
+@pytest.mark.slow
 def test_medians_and_restricted_means_are_in_their_intervals() -> None:
     rng, n, medians, means = np.random.default_rng(5), 4000, [], []
     grid = np.linspace(0, CUTS[-1], 20_001)

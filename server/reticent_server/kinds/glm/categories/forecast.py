@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a planned fit of levels will be worth, from public facts alone: fitting.forecast in D dimensions.
+"""What a planned fit of levels will be worth, from public facts alone: fitting.forecast in D
+dimensions.
 
-The recipe's own functions with every release at its expected value: the public rows in place of the records, at the public
-shares of the levels and without effects of the regressors.
+The recipe's own functions with every release at its expected value: the public rows in place of the
+records, at the public shares of the levels and without effects of the regressors.
 """
 
 from dataclasses import dataclass, replace
@@ -22,12 +23,14 @@ from reticent_server.kinds.glm.categories.public_model import stacked_whitening
 from reticent_server.numerics.matrices import power
 
 FORECAST_ROWS = 1024
-"""Public rows that a forecast is made of, as those of fitting.forecast: each information costs their number times D squared."""
+"""Public rows that a forecast is made of, as those of fitting.forecast: each information costs
+their number times D squared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryForecast:
-    """Of (Θ row by row, λ) in standardised units: covariances of noise and of sampling (D, D), and the directions' vectors."""
+    """Of (Θ row by row, λ) in standardised units: covariances of noise and of sampling (D, D), and
+    the directions' vectors."""
 
     privacy: FloatArray
     sampling: FloatArray

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit needs to know of a model of a response with K levels: a law of the level at P linear predictors.
+"""What a fit needs to know of a model of a response with K levels: a law of the level at P linear
+predictors.
 
-A record's predictors are η = Γu (P,), u its whitened regressors; S more parameters, the spacings λ (S,), are common to
-all records. With s = (s_η, s_λ) the derivative of the log-likelihood of its level by (η, λ), and w = min(1, R²/‖u‖²),
+A record's predictors are η = Γu (P,), u its whitened regressors; S more parameters, the spacings λ
+(S,), are common to all records. With s = (s_η, s_λ) the derivative of the log-likelihood of its
+level by (η, λ), and w = min(1, R²/‖u‖²),
 
     score        w (s_η ⊗ u, s_λ)           ‖·‖² ≤ sup (R²‖s_η‖² + ‖s_λ‖²)           as ‖wu‖ ≤ R, w ≤ 1
     information  w E[x xᵀ], x = (s_η ⊗ u, s_λ), the expectation by the law at (η, λ): it does not depend on the level
@@ -28,13 +30,14 @@ class Latent:
 
 
 class CategoryLaw(Protocol):
-    """A law of a response with `levels` K. predictors: P. spacings: S. most: sup of an eigenvalue of I_ηη."""
+    """A law of a response with `levels` K. predictors: P. spacings: S. most: sup of an eigenvalue
+    of I_ηη."""
 
     @property
     def name(self) -> str: ...
     @property
     def words(self) -> str:
-        """Of the estimand."""
+        """The words of the estimand."""
         ...
 
     @property
@@ -71,12 +74,12 @@ class CategoryLaw(Protocol):
         ...
 
     def names(self, levels: tuple[str, ...], terms: tuple[str, ...]) -> list[str]:
-        """Of the reported coefficients (D,)."""
+        """The names of the reported coefficients (D,)."""
         ...
 
     def reported(self, theta: FloatArray, spacings: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """From Θ (P, q), in the units of the data, and λ: the reported coefficients (D,), and their derivative (D, D)
-        by (Θ row by row, λ)."""
+        """From Θ (P, q), in the units of the data, and λ: the reported coefficients (D,), and their
+        derivative (D, D) by (Θ row by row, λ)."""
         ...
 
 
@@ -95,8 +98,8 @@ def information(probabilities: FloatArray, scores: FloatArray) -> FloatArray:
 
 
 def expected(s: FloatArray, truth: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """(L, rows) E s of scores (K, L, rows) at one place where another, with its `cells`, is true; and its derivative
-    (L, L, rows) by the true one."""
+    """(L, rows) E s of scores (K, L, rows) at one place where another, with its `cells`, is true;
+    and its derivative (L, L, rows) by the true one."""
     p, there = truth
     mean, slope = np.zeros(s.shape[1:]), np.zeros((s.shape[1], *s.shape[1:]))
     for k in range(len(p)):

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one record contributes to a fit of levels: functions of the record and of public values only.
+"""What one record contributes to a fit of levels: functions of the record and of public values
+only.
 
     x̃ standardised terms, u = Wx̃ (q,), w = min(1, R²/‖u‖²), η = clip(Θx̃) (P,), s and I as in categories.law
     score        w (s_η ⊗ u, s_λ)                              ‖·‖ ≤ score_bound; its sum is the gradient, its Gram sum the meat
     information  w (I_ab u_i u_j, I_ac u_i, I_cd), c, d of λ    ‖·‖ ≤ information_bound
 
-Of the symmetric information each entry is given once: with a ≤ b and i ≤ j, times √2 where a < b and times √2 where i < j, and so
-are those of λ, I_ac u_i times √2: the vector's length is the matrix's Frobenius norm. It has P(P + 1)/2 · q(q + 1)/2 + PqS + S(S + 1)/2
-entries. A weight (Design.weight) multiplies w by a share in [0, 1], and a record that is not in use by 0.
+Of the symmetric information each entry is given once: with a ≤ b and i ≤ j, times √2 where a < b
+and times √2 where i < j, and so are those of λ, I_ac u_i times √2: the vector's length is the
+matrix's Frobenius norm. It has P(P + 1)/2 · q(q + 1)/2 + PqS + S(S + 1)/2 entries. A weight
+(Design.weight) multiplies w by a share in [0, 1], and a record that is not in use by 0.
 
-A record's values are bit-identical whatever block it comes in (fitting.maps): W and Θ are on lattices, all else is elementwise.
+A record's values are bit-identical whatever block it comes in (fitting.maps): W and Θ are on
+lattices, all else is elementwise.
 """
 
 from collections.abc import Iterator
@@ -45,18 +48,19 @@ class CategoryPoint:
 
     @property
     def score_bound(self) -> float:
-        """Of a score."""
+        """The norm bound of a score."""
         return self.law.score_bound(self.radius, self.spacings)
 
     @property
     def information_bound(self) -> float:
-        """Of an information."""
+        """The norm bound of an information."""
         return self.law.information_bound(self.radius, self.spacings)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryMap:
-    """Gives (score (D, rows),); with `curvature` the information after it, with `meat` the score again.
+    """Gives (score (D, rows),); with `curvature` the information after it, with `meat` the score
+    again.
 
     column: of the response; lower: the code of its first level.
     """
@@ -96,7 +100,8 @@ def stacked(s: FloatArray, u: FloatArray, predictors: int) -> FloatArray:
 
 
 def places(predictors: int, spacings: int, q: int) -> Iterator[tuple[int, int, int, int, float]]:
-    """(a, b, i, j, factor) of each entry of an information, as the vector has them; i or j −1: without u."""
+    """(a, b, i, j, factor) of each entry of an information, as the vector has them; i or j −1:
+    without u."""
     P, latents = predictors, predictors + spacings
     for a in range(latents):
         for b in range(a, latents):

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The multinomial logit: every level but the first has coefficients of its own.
 
-P(y = k) = exp(ζ_k)/Σ exp(ζ_j), ζ = Hᵀη, H (K − 1, K) Helmert's orthonormal contrasts, so that no level is special to the
-noise. With π the probabilities and e the indicator of the record's level,
+P(y = k) = exp(ζ_k)/Σ exp(ζ_j), ζ = Hᵀη, H (K − 1, K) Helmert's orthonormal contrasts, so that no
+level is special to the noise. With π the probabilities and e the indicator of the record's level,
 
     s = H(e − π)                ‖s‖ = ‖e − π‖ ≤ √2    (π ≥ 0, Σπ = 1; attained where another level is certain)
     I = H(diag π − ππᵀ)Hᵀ       ‖I‖_F ≤ ½             (attained by two levels of ½ each)
 
-The second: with a = Σπ², ‖diag π − ππᵀ‖_F² = a − 2Σπ³ + a², and a² ≤ Σπ·Σπ³ = Σπ³ (Cauchy), so it is at most a − a² ≤ ¼.
-Reported are differences to the first level, β_k = Γᵀ(H_k − H_1).
+The second: with a = Σπ², ‖diag π − ππᵀ‖_F² = a − 2Σπ³ + a², and a² ≤ Σπ·Σπ³ = Σπ³ (Cauchy), so it
+is at most a − a² ≤ ¼. Reported are differences to the first level, β_k = Γᵀ(H_k − H_1).
 
-Source: McFadden (1974), Conditional logit analysis; Agresti (2013), Categorical data analysis, section 8.1.
+Source: McFadden (1974), Conditional logit analysis; Agresti (2013), Categorical data analysis,
+section 8.1.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fit of levels by noisy Newton steps: a generator of steps that sees released values only.
 
-As fitting.newton, for D = Pq + S parameters in place of q, with the filter of fitting.filter in D dimensions:
+As fitting.newton, for D = Pq + S parameters in place of q, with the filter of fitting.filter in D
+dimensions:
 
 1. Rounds of Gram matrices of the regressors whiten the coordinates (fitting.rounds); every predictor has the same.
 2. Steps t = 1..T: the mean score at (Γ, λ); the most likely way to the solution, given what the public rows lead to
@@ -27,7 +28,6 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import TermCoding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
@@ -42,6 +42,7 @@ from reticent_server.fitting.filter import (
 )
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.maps import on_lattice
+from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.kinds.glm.categories.law import CategoryLaw
@@ -55,16 +56,17 @@ from reticent_server.kinds.glm.categories.public_model import PublicCategories, 
 from reticent_server.numerics.matrices import power
 
 OFFSET, SHAPE = 5.0, 0.25
-"""Of a predictor, by which a record may be off at the start; relative error of an expected information: as of a binomial
-model's (kinds.glm.families.base)."""
+"""Of a predictor, by which a record may be off at the start; relative error of an expected
+information: as of a binomial model's (kinds.glm.families.base)."""
 _FARTHER = 4.0  # as in fitting.newton
 _LARGEST = 2.0**20  # of a coefficient in standardised units, as in fitting.newton
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryFit:
-    """The released fit in standardised units. theta: Θ (P, q) of x̃; spacings: λ (S,). sampling, privacy (D, D): covariances
-    of (Θ row by row, λ). transform: W (q, q). count: records in use, as released."""
+    """The released fit in standardised units. theta: Θ (P, q) of x̃; spacings: λ (S,). sampling,
+    privacy (D, D): covariances of (Θ row by row, λ). transform: W (q, q). count: records in use, as
+    released."""
 
     theta: FloatArray
     spacings: FloatArray
@@ -87,7 +89,8 @@ Fitting = Generator[Step, tuple[Released, ...], CategoryFit]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """Where the fit stands, all released: parameters (D,) in u, their C (D, D), what is known of the information."""
+    """Where the fit stands, all released: parameters (D,) in u, their C (D, D), what is known of
+    the information."""
 
     parameters: FloatArray
     covariance: FloatArray
@@ -97,7 +100,8 @@ class _State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryNewton:
-    """A planned fit. column, lower: of the response, as in maps. start: (P,) η of the public shares; spacings: (S,) λ there."""
+    """A planned fit. column, lower: of the response, as in maps. start: (P,) η of the public
+    shares; spacings: (S,) λ there."""
 
     coding: TermCoding
     coordinates: Coordinates

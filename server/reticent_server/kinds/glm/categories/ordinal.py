@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ordinal logit (proportional odds): one predictor, and thresholds between the levels.
 
-P(y ≤ j) = F(α_j − η), F logistic. One threshold, the anchor a, is 0, as η has an intercept; the others follow from the
-gaps g_i = α_{i+1} − α_i = ln(1 + exp bλ_i) (S = K − 2 spacings λ), for which dg/dλ = b(1 − e^{−g}) =: bd. Of a record of
-level y with the thresholds up = α_y − η and low = α_{y−1} − η (∞ at the ends), π = F(up) − F(low), A = f(up)/π, B = f(low)/π,
+P(y ≤ j) = F(α_j − η), F logistic. One threshold, the anchor a, is 0, as η has an intercept; the
+others follow from the gaps g_i = α_{i+1} − α_i = ln(1 + exp bλ_i) (S = K − 2 spacings λ), for which
+dg/dλ = b(1 − e^{−g}) =: bd. Of a record of level y with the thresholds up = α_y − η and
+low = α_{y−1} − η (∞ at the ends), π = F(up) − F(low), A = f(up)/π, B = f(low)/π,
 
     s_η = F(up) + F(low) − 1 = B − A                                |s_η| ≤ 1
     s_λi = b d_i (A [i < y] − B [i < y − 1] − (A − B) [i < a])       |s_λi| ≤ b
 
-As π = F(up)(1 − F(low))(1 − e^{−g}), of the level's own gap, i = y − 1, the last is dA = (1 − F(up))/(1 − F(low)) ≤ 1 or
-−dB = −F(low)/F(up) ≥ −1, however rare the level is; of the other gaps it is 0 or ±d_i s_η, d_i ≤ 1. So
+As π = F(up)(1 − F(low))(1 − e^{−g}), of the level's own gap, i = y − 1, the last is
+dA = (1 − F(up))/(1 − F(low)) ≤ 1 or −dB = −F(low)/F(up) ≥ −1, however rare the level is; of the
+other gaps it is 0 or ±d_i s_η, d_i ≤ 1. So
 
     R²s_η² + ‖s_λ‖² ≤ R² + b²(K − 2)
 
-and the bound of a step is its maximum over η and y at the public gaps, on a grid (the primitive clips what the grid may
-miss). π is taken as that product, without a difference of almost equal numbers.
+and the bound of a step is its maximum over η and y at the public gaps, on a grid (the primitive
+clips what the grid may miss). π is taken as that product, without a difference of almost equal
+numbers.
 
-Reported are the slopes and the thresholds α_j − θ₀, as of R's polr: P(y ≤ j) = F(threshold_j − xᵀβ).
+Reported are the slopes and the thresholds α_j − θ₀, as of R's polr:
+P(y ≤ j) = F(threshold_j − xᵀβ).
 
 Source: McCullagh (1980), Regression models for ordinal data.
 """
@@ -35,9 +39,11 @@ from reticent_server.kinds.glm.categories.law import Latent, information
 _FARTHEST = 30.0  # |η|: beyond it probabilities are 0 or 1 to 10⁻¹³
 _LEAST_GAP, _LARGEST_GAP = 1e-3, 12.0  # of predictors: a level of 1 in 4,000, and odds of 160,000
 STRETCH = 1.5
-"""b: what thresholds have of a record's score. At 1 intervals of the outer ones of 7 levels were 13 % wider, at 2 those of slopes 4 % (n =
-20,000, ε = 1)."""
-_UNSURE = 0.5  # of a gap before any release, relative: a profile's noise, and what regressors explain of the spread
+"""b: what thresholds have of a record's score. At 1 intervals of the outer ones of 7 levels were
+13 % wider, at 2 those of slopes 4 % (n = 20,000, ε = 1)."""
+# of a gap before any release, relative: a profile's noise, and what regressors explain of the
+# spread
+_UNSURE = 0.5
 _GRID = 1201  # values of η at which a bound is taken, .05 apart: within 10⁻³ of the supremum
 _MOST = (
     1 / 3

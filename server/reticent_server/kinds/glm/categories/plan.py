@@ -36,7 +36,6 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
-from reticent_server.fitting.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.own_profile import (
     OwnProfile,
@@ -44,9 +43,10 @@ from reticent_server.fitting.own_profile import (
     profile_notes,
     spread_verdict,
 )
-from reticent_server.fitting.public_rows import draw_public_rows
+from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import draw_public_rows
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.report import BoolArray, roots
-from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.glm.categories.forecast import forecast_categories
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, information
 from reticent_server.kinds.glm.categories.laws import LAWS

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the public rows lead to expect of a fit of levels: information, meat, and the mean score along a way.
+"""What the public rows lead to expect of a fit of levels: information, meat, and the mean score
+along a way.
 
 The parameters (D,) are Γ (P, q) of u row by row, then λ (S,).
 """
@@ -21,8 +22,8 @@ _BLIND = 1e6  # noise of what a whitening says of a spacing: nothing
 
 
 def stacked_whitening(whitening: Whitening, law: CategoryLaw) -> Whitening:
-    """A whitening as that of all D parameters: the same for each predictor, nothing known of spacings but their expected
-    information."""
+    """A whitening as that of all D parameters: the same for each predictor, nothing known of
+    spacings but their expected information."""
     P, S = law.predictors, law.spacings
     more = np.ones(S)
 
@@ -46,7 +47,8 @@ def stacked_whitening(whitening: Whitening, law: CategoryLaw) -> Whitening:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicCategories:
-    """The public rows in a whitening's coordinates, as a model of the records. unequal: as of fitting.budget.Sizes."""
+    """The public rows in a whitening's coordinates, as a model of the records. unequal: as of
+    fitting.budget.Sizes."""
 
     law: CategoryLaw
     whitening: Whitening
@@ -61,7 +63,8 @@ class PublicCategories:
 
     @property
     def _weighted(self) -> tuple[FloatArray, FloatArray]:
-        """(rows, q) with the frequency of the released moments, and their weights over the number of rows."""
+        """(rows, q) with the frequency of the released moments, and their weights over the number
+        of rows."""
         U = self.whitening.rows
         w = mallows_weights(np.sum(U**2, axis=1), self.radius_squared)
         return U @ self.whitening.frequency.T, np.asarray(w / len(U))
@@ -80,7 +83,8 @@ class PublicCategories:
     def way(
         self, parameters: FloatArray, curvature: StepCurvature
     ) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-        """From a way d (D,) to the solution: the mean score (D,) to be expected there, and its derivative (D, D)."""
+        """From a way d (D,) to the solution: the mean score (D,) to be expected there, and its
+        derivative (D, D)."""
         (_, here), (V, w) = self.law.cells(self.latent(parameters)), self._weighted
         back = curvature.back
         corrected = back @ curvature.E @ np.linalg.inv(back)

@@ -3,14 +3,14 @@
 
 from reticent_server.domain.design import ColumnValue, Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import Axis, level_axis
 
 MOST_LEVELS = 10
-"""K: a level of a tenth of the records still has 50 at n = 500; with more, intercepts are all that noise leaves."""
+"""K: a level of a tenth of the records still has 50 at n = 500; with more, intercepts are all that
+noise leaves."""
 MOST_PARAMETERS = 60
 """D: an information of so many has 1,830 entries, and a block of records 120 MB of them."""
 _LEVELS = (
@@ -21,7 +21,8 @@ _UNIT = "The multinomial and ordinal families are proved for tables whose protec
 
 
 def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[Design, Axis]:
-    """The design, whose response is the code of a level, and the levels. Raises InvalidFormula or InvalidQuery."""
+    """The design, whose response is the code of a level, and the levels. Raises InvalidFormula or
+    InvalidQuery."""
     if facts.schema.unit.many_rows:
         raise InvalidQuery(_UNIT)
     design = parse_formula(formula, facts.schema, where, levels=True, profile=facts.profile)
@@ -29,7 +30,7 @@ def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[
     if len(response) != 1 or not isinstance(response[0], ColumnValue):
         raise InvalidQuery(_LEVELS)
     column = declared(facts, response[0].column)
-    if column.kind is ColumnKind.NUMERIC or not 3 <= level_axis(column).size <= MOST_LEVELS:
+    if not column.kind.is_whole or not 3 <= level_axis(column).size <= MOST_LEVELS:
         raise InvalidQuery(_LEVELS)
     if not design.intercept or not design.terms:
         raise InvalidQuery(

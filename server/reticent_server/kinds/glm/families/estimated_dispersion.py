@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The negative binomial whose dispersion is estimated: α takes the place of a scale, s² = α.
 
-Between steps α is moved by the mean of its own bounded score (kinds.glm.dispersion_score) at the coefficients of the step, by one
-bounded sum; the coefficients' score is that of the family at the α of its step.
+Between steps α is moved by the mean of its own bounded score (kinds.glm.dispersion_score) at the
+coefficients of the step, by one bounded sum; the coefficients' score is that of the family at the α
+of its step.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ _LEAST_START = 0.05  # α that a start assumes: from there it falls by a factor 
 
 @dataclass(frozen=True, slots=True)
 class DispersionSteps:
-    """Satisfies fitting.score.Residuals. cut, upper: of the score; start: √α₀; eta: where a step takes its slope."""
+    """Satisfies fitting.score.Residuals. cut, upper: of the score; start: √α₀; eta: where a step
+    takes its slope."""
 
     start: float
     eta: float

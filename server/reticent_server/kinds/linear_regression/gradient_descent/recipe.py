@@ -6,12 +6,14 @@
    lead to expect of a settled fit. After a few of the steps s is measured again.
 3. θ̄ is the mean of the last points of the path. There the Jacobian J and the meat Q are released.
 
-Each step is e ← (I − γJ)e + s_tγ ξ_t near the solution, ξ_t the gradient's noise, so with m points from
-t₀ on the mean has the noise (γ/m) Σ_t s_t A_t ξ_t, A_t = Σ_{k ≥ max(t₀, t)} (I − γJ)^(k−t). Sampling: s²J⁻¹(Q/n)J⁻¹.
-The start still weighs A = (1/m) Σ_{t > t₀} (I − γJ)^t, so its covariance C₀ (fitting.filter.prior) adds AC₀A: a direction
-that has not converged has a standard error that says so.
+Each step is e ← (I − γJ)e + s_tγ ξ_t near the solution, ξ_t the gradient's noise, so with m points
+from t₀ on the mean has the noise (γ/m) Σ_t s_t A_t ξ_t, A_t = Σ_{k ≥ max(t₀, t)} (I − γJ)^(k−t).
+Sampling: s²J⁻¹(Q/n)J⁻¹. The start still weighs A = (1/m) Σ_{t > t₀} (I − γJ)^t, so its covariance
+C₀ (fitting.filter.prior) adds AC₀A: a direction that has not converged has a standard error that
+says so.
 
-Source: Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023), noisy gradient descent.
+Source: Bassily, Smith & Thakurta (2014); Avella-Medina, Bradshaw & Loh (2023), noisy gradient
+descent.
 """
 
 from collections.abc import Generator
@@ -31,7 +33,6 @@ from reticent_server.domain.steps import (
 )
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.coordinates import Coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     corrected_curvature,
@@ -42,7 +43,8 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import FitState, ResidualMap, ScoreMap, on_lattice
-from reticent_server.fitting.public_model import PublicModel
+from reticent_server.fitting.public.coordinates import Coordinates
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.standard_fit import StandardFit
@@ -50,11 +52,13 @@ from reticent_server.fitting.whitening import Whitening
 from reticent_server.kinds.linear_regression.gradient_descent.maps import CurvatureMap
 from reticent_server.numerics.matrices import eigen, power
 
-# T, and the first point of the mean: more steps converge further and divide ρ; a longer mean has less noise
+# T, and the first point of the mean: more steps converge further and divide ρ; a longer mean has
+# less noise
 STEPS, AVERAGED_FROM = 20, 8
 # steps after which s is measured: often while it shrinks, not once it has settled
 SCALES_AFTER = (2, 4, 7, 10)
-# on λ_max of an expected curvature: a step above 2/λ_max diverges, and smaller ones converge more slowly
+# on λ_max of an expected curvature: a step above 2/λ_max diverges, and smaller ones converge more
+# slowly
 _CAUTION = 1.2
 # in standardised units: keeps a path that noise has thrown off within the floats
 _LARGEST_THETA = 2.0**20
@@ -64,8 +68,8 @@ Fitting = Generator[Step, tuple[Released, ...], StandardFit]
 
 @dataclass(frozen=True, slots=True)
 class DescentBudget:
-    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), one of the T gradients, one of the scales, the
-    Jacobian and the meat at the end, the count of a masked design."""
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), one of the T gradients, one of the
+    scales, the Jacobian and the meat at the end, the count of a masked design."""
 
     rounds: tuple[tuple[int, float], ...]
     gradient: int

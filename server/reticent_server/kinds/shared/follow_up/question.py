@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follow-up of persons: a time, whether it ended with the event, and a group; each person is in one cell.
+"""Follow-up of persons: a time, whether it ended with the event, and a group; each person is in one
+cell.
 
-The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make J + 1 positions.
-A person's cell is (group, whether the event was seen, position); an event beyond the last cut is not seen: the
-person was followed up to there. The position of a censored person is the number of intervals in which it is at
-risk: an interval counts where the person was censored after its middle, as Kaplan and Meier's risk sets hold those
-who were censored after the mean of the interval's events. The cells of (group, status) are a line of
-RunningCounts, latest time first, so that sums over later times, the numbers at risk, have little noise.
+The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make
+J + 1 positions. A person's cell is (group, whether the event was seen, position); an event beyond
+the last cut is not seen: the person was followed up to there. The position of a censored person is
+the number of intervals in which it is at risk: an interval counts where the person was censored
+after its middle, as Kaplan and Meier's risk sets hold those who were censored after the mean of the
+interval's events. The cells of (group, status) are a line of RunningCounts, latest time first, so
+that sums over later times, the numbers at risk, have little noise.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, RunningCounts
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula import mask_design
@@ -28,10 +30,11 @@ from reticent_server.numerics.evaluate import in_use
 
 MOST_CUTS = 200  # intervals: beyond, a curve's steps are finer than any noise lets see
 MOST_CELLS = 4096  # of a release, as of a contingency table
-_EVEN_CUTS = 20  # where no profile says how times are spread; .0035 of RMSE beyond Kaplan–Meier at n = 5,000, ε = 1
+# where no profile says how times are spread; .0035 of RMSE beyond Kaplan–Meier at n = 5,000, ε = 1
+_EVEN_CUTS = 20
 _FINE_STEPS = 40
-"""Equal steps of a fine grid: with asked cuts alone, curves of 432 to 8,000 persons were off by up to 9 standard errors;
-twice as many steps change none by .1."""
+"""Equal steps of a fine grid: with asked cuts alone, curves of 432 to 8,000 persons were off by up
+to 9 standard errors; twice as many steps change none by .1."""
 EVENT, CENSORED = 0, 1  # last axis of the released counts: codes, not measures
 
 
@@ -80,7 +83,8 @@ class FollowUp:
         return RunningCounts(2 * self.size, self.intervals + 1, rho, unit_rows)
 
     def cells(self, block: Block) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
-        """(rows,) group, interval in which follow-up ends, status, and whether the record is in a cell at all."""
+        """(rows,) group, interval in which follow-up ends, status, and whether the record is in a
+        cell at all."""
         group, time = self.groups.codes(block), block.columns[self.time]
         inside = in_use(self.design, block) & (group >= 0) & (group < self.size) & (time >= 0)
         position = np.searchsorted(np.asarray(self.cuts), time, side="left").astype(np.float64)
@@ -90,7 +94,8 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class FollowUpMap:
-    """(rows,) a record's code for FollowUp.part: line · (J + 1) + J − position; −1 where it has none."""
+    """(rows,) a record's code for FollowUp.part: line · (J + 1) + J − position; −1 where it has
+    none."""
 
     asked: FollowUp
 
@@ -135,18 +140,18 @@ def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
         between = sorted({q for q in profile.quantiles if 0 < q <= column.upper})
         if between:
             return tuple(between)
-    whole = column.kind is ColumnKind.INTEGER
+    whole = column.kind.is_whole
     steps = min(_EVEN_CUTS, int(column.upper)) if whole else _EVEN_CUTS
     ends = [column.upper * (k + 1) / steps for k in range(steps)]
     return tuple(float(np.floor(end)) for end in ends) if whole else tuple(ends)
 
 
 def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tuple[int, ...]]:
-    """The question on its cuts, the profile's quantiles and equal steps, up to the last cut, as far as the cells
-    suffice; and (J,) where its own cuts stand among them. All public."""
+    """The question on its cuts, the profile's quantiles and equal steps, up to the last cut, as far
+    as the cells suffice; and (J,) where its own cuts stand among them. All public."""
     column, last = declared(facts, asked.time), asked.cuts[-1]
     width = last / _FINE_STEPS
-    if column.kind is ColumnKind.INTEGER:
+    if column.kind.is_whole:
         # Of an odd number of whole times as many lie before the middle as after it.
         width = 2.0 * (width // 2) + 1
     steps = np.arange(width, last, width)
@@ -158,7 +163,7 @@ def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tupl
 
 
 def _time_column(column: Column) -> Column:
-    if column.kind not in {ColumnKind.NUMERIC, ColumnKind.INTEGER} or column.is_dummy:
+    if not column.kind.is_number or column.is_dummy:
         raise InvalidQuery(
             "time must be a numeric or integer column: how long each person was followed."
         )

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The released counts of a follow-up's cells, and the numbers at risk, with the covariance of their noise.
+"""The released counts of a follow-up's cells, and the numbers at risk, with the covariance of their
+noise.
 
-Post-processing of one release of RunningCounts, y = B h + z for each line (latest time first). h = B⁻¹y has noise
-of the covariance s²(BᵀB)⁻¹ on a line. Two facts are then put in by least squares: no event is seen beyond the last
-cut; and where no record can be out of use, all cells add up to the public number of records n.
+Post-processing of one release of RunningCounts, y = B h + z for each line (latest time first).
+h = B⁻¹y has noise of the covariance s²(BᵀB)⁻¹ on a line. Two facts are then put in by least
+squares: no event is seen beyond the last cut; and where no record can be out of use, all cells add
+up to the public number of records n.
 """
 
 from dataclasses import dataclass
@@ -19,8 +21,8 @@ from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 class LifeTable:
     """Counts (G, 2, J + 1) by group, status and position in time, unbiased.
 
-    Cov of cells (g, a, i) and (g′, b, j): 1{(g, a) = (g′, b)} covariance[a, i, j] − shared[a, i] shared[b, j].
-    covariance (2, J + 1, J + 1), shared (2, J + 1).
+    Cov of cells (g, a, i) and (g′, b, j): 1{(g, a) = (g′, b)} covariance[a, i, j] − shared[a, i]
+    shared[b, j]. covariance (2, J + 1, J + 1), shared (2, J + 1).
     """
 
     counts: FloatArray
@@ -39,7 +41,8 @@ class LifeTable:
 
     @property
     def entering(self) -> FloatArray:
-        """(G, J) persons followed beyond the middle of the interval before: at risk when each begins, on a fine grid."""
+        """(G, J) persons followed beyond the middle of the interval before: at risk when each
+        begins, on a fine grid."""
         later: FloatArray = np.cumsum(self.counts.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
         return later[:, :-1]
 
@@ -57,12 +60,14 @@ class LifeTable:
 
     @property
     def left_weights(self) -> FloatArray:
-        """(J, 2, J + 1) by which they add up to r − e, those of them who have no event in the interval."""
+        """(J, 2, J + 1) by which they add up to r − e, those of them who have no event in the
+        interval."""
         J = self.intervals
         return np.repeat(np.triu(np.ones((J, J + 1)), 1)[:, None], 2, axis=1)
 
     def noise(self, gradient: FloatArray) -> FloatArray:
-        """(k, k) noise covariance of k linear functions of one group's counts, gradient (k, 2, J + 1)."""
+        """(k, k) noise covariance of k linear functions of one group's counts, gradient
+        (k, 2, J + 1)."""
         moved = np.einsum("kai,aij->kaj", gradient, self.covariance)
         own = np.tensordot(moved, gradient, axes=((1, 2), (1, 2)))
         shared = np.einsum("kai,ai->k", gradient, self.shared)

@@ -12,8 +12,8 @@ from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.standardise import Location
 from reticent_server.kinds.shared.answers import penalised
 from reticent_server.kinds.shared.linear.loss import (
     ResidualLoss,
@@ -95,6 +95,7 @@ class LinearModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Its scale and weighting; without intervals where residuals have no scale (fitting.trust)."""
         verdict = self.loss.verdict(ground.response.tie)
         penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
         said = [PENALISED] if self.ridge is not None else []

@@ -83,5 +83,4 @@ class LinearRegression(Query):
         """Least squares beside a robust fit, and Huber's beside least squares: the constants of one are not the other's."""
         if self.mechanism != "newton":
             return None
-        loss = "huber" if self.loss == "squared" else "squared"
-        return replace(self, loss=loss, tuning=None)
+        return replace(self, loss="huber" if self.loss == "squared" else "squared", tuning=None)

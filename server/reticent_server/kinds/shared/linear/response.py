@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The response of a regression in public units: where it is centred, and what its scale starts from."""
+"""The response of a regression in public units: where it is centred, and what its scale starts
+from."""
 
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.standardise import Location
+from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
@@ -17,7 +18,8 @@ _NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 
 @dataclass(frozen=True, slots=True)
 class PublicResponse:
-    """location: centre and scale in the units of the data. tie: the share of the most frequent value."""
+    """location: centre and scale in the units of the data. tie: the share of the most frequent
+    value."""
 
     location: Location
     tie: float
@@ -26,8 +28,8 @@ class PublicResponse:
 def public_response(term: Term, values: FloatArray) -> PublicResponse:
     """From the values (rows,) of public rows: the median and the IQR/1.349.
 
-    Of a tied response, or one without an IQR, the scale is that of the 5–95 % range (of the 1–99 % range where
-    that is 0); else the declared bounds'.
+    Of a tied response, or one without an IQR, the scale is that of the 5–95 % range (of the 1–99 %
+    range where that is 0); else the declared bounds'.
     """
     low, first, centre, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
     outer = np.quantile(values, (0.01, 0.99))

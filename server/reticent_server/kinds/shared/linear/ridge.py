@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A public ridge on a released fit: post-processing, so it costs nothing and leaks nothing.
 
-The penalised fit minimises mean s²ρ_c(r/s)·w + (λ/2)‖β‖² over the slopes β in the units of the data (for least
-squares ½ mean r² + (λ/2)‖β‖², as statsmodels' `fit_regularized` with L1_wt=0). About a fit β̂ the first part is
-½(β − β̂)ᵀP(β − β̂) to second order, P the released curvature. The minimum is
+The penalised fit minimises mean s²ρ_c(r/s)·w + (λ/2)‖β‖² over the slopes β in the units of the data
+(for least squares ½ mean r² + (λ/2)‖β‖², as statsmodels' `fit_regularized` with L1_wt=0). About a
+fit β̂ the first part is ½(β − β̂)ᵀP(β − β̂) to second order, P the released curvature. The minimum
+is
 
     β_λ = Aβ̂,   A = (P + λD)⁻¹P,   covariance A C Aᵀ
 
-with D the identity, but 0 for the intercept. P is public by then: the intervals are about Aβ, the same map
-of the target. What is not identifiable stays so: a penalty makes such a coefficient small, and no better
-known. Source: Hoerl & Kennard (1970).
+with D the identity, but 0 for the intercept. P is public by then: the intervals are about Aβ, the
+same map of the target. What is not identifiable stays so: a penalty makes such a coefficient small,
+and no better known. Source: Hoerl & Kennard (1970).
 """
 
 from dataclasses import replace
@@ -45,8 +46,8 @@ def ridged(fit: StandardFit, penalty: float, coding: Coding) -> StandardFit:
 
 
 def shrinkage(P: FloatArray, penalty: float, *, intercept: bool) -> FloatArray:
-    """A (q, q), in units in which P has a diagonal of 1: a column far from 0 and narrow makes P singular to the
-    floats, and then A is the one of least norm there."""
+    """A (q, q), in units in which P has a diagonal of 1: a column far from 0 and narrow makes P
+    singular to the floats, and then A is the one of least norm there."""
     free = int(intercept)
     D = np.diag(np.repeat([0.0, 1.0], [free, len(P) - free]))
     unit = 1 / np.sqrt(np.maximum(np.diag(P), np.finfo(float).tiny))

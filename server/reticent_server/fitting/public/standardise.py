@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centres and scales from public facts: a column or a derived term is standardised without a cell.
 
-A column's centre is its released median, its scale the released IQR/1.349; where the IQR is below 1 %
-of the released 5–95 % range, that range/3.29; where that is 0 too, (upper − lower)/√12. A derived term
-has no released quantiles of its own: its factors' quantiles are taken as equally weighted atoms,
-pushed through the functions, and multiplied as if the factors were independent. Whatever comes out is
-a function of public values, so it costs accuracy at worst and never privacy.
+A column's centre is its released median, its scale the released IQR/1.349; where the IQR is below
+1 % of the released 5–95 % range, that range/3.29; where that is 0 too, (upper − lower)/√12. A
+derived term has no released quantiles of its own: its factors' quantiles are taken as equally
+weighted atoms, pushed through the functions, and multiplied as if the factors were independent.
+Whatever comes out is a function of public values, so it costs accuracy at worst and never privacy.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,11 @@ from reticent_server.numerics.evaluate import apply_function
 
 NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4): interquartile range of the standard normal law
 NORMAL_90_RANGE = 3.2897072539029444  # 2Φ⁻¹(.95): 5–95 % range of the standard normal law
-# what a location is made of: the median, the quartiles, and the range that stands in where quartiles tie
+# what a location is made of: the median, the quartiles, and the range that stands in where
+# quartiles tie
 SUMMARY_PROBABILITIES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# midpoints of 60 equal parts: a product of two laws has at most 60² atoms; public work, accuracy only
+# midpoints of 60 equal parts: a product of two laws has at most 60² atoms; public work, accuracy
+# only
 _LEVELS = (np.arange(60) + 0.5) / 60
 
 

@@ -41,6 +41,7 @@ USUAL, _FEWEST = 110, 8
 """Coefficients up to which all steps are made, in double precision; and steps of a design of 256, in single precision, whose rounding
 is a hundredth of _SETTLED: .1 s in both cases."""
 _SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
+_KEPT = 3  # designs, of 16 MB each with 256 terms, in every process that plans: a caller asks for the same one again and again
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 
 
@@ -70,7 +71,7 @@ def public_coordinates(X: FloatArray) -> Coordinates:
     return _coordinates(X.shape, X.tobytes())
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_KEPT)
 def _coordinates(shape: tuple[int, ...], cells: bytes) -> Coordinates:
     X = np.frombuffer(cells).reshape(shape)
     size = np.sqrt(np.mean(X**2, axis=0))
@@ -169,7 +170,8 @@ def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
     if not free.any():
         return W
     still = np.sum(rows[:, ~free] ** 2, axis=1)
-    U, settle = np.ascontiguousarray(rows[:, free]), _of_many if q > USUAL else _of_usual
+    U: Rows = np.asarray(np.take(rows, np.flatnonzero(free), axis=1), order="C")
+    settle = _of_many if q > USUAL else _of_usual
     A = settle(U, still, most[free], q)
     out = W.copy()
     out[free] = power(A @ A.T, 0.5) @ W[free]

@@ -10,8 +10,8 @@ from reticent_server.domain.schema import Column
 
 
 def public_centres(facts: DatasetFacts, names: Iterable[str]) -> Mapping[str, float]:
-    """By column the released median within the declared bounds; without one the middle of the bounds, and of columns of
-    0 and 1 and of factors the lower bound."""
+    """By column the released median within the declared bounds; without one the middle of the
+    bounds, and of columns of 0 and 1 and of factors the lower bound."""
     known = facts.profile.columns if facts.profile else {}
     columns = {column.name: column for column in facts.schema.columns}
     return {name: _centre(columns[name], known.get(name)) for name in names}

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.coordinates import USUAL
 from reticent_server.fitting.curvature import LocalRows
+from reticent_server.fitting.public.coordinates import USUAL
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.mallows import mallows_weights
