@@ -53,7 +53,7 @@ BAD_COLUMNS = {
     f"x: {{kind: numeric, lower: 0, upper: 1{'0' * 400}}}": "Column x: upper must be between",
     "x: {kind: integer, lower: 0.5, upper: 2}": "Column x: lower must be an integer",
     "x: {kind: integer, lower: 0, upper: 9007199254740993}": "Column x: upper must be between",
-    "x: {kind: text}": "Column x: kind must be one of numeric, integer, categorical, boolean",
+    "x: {kind: text}": "Column x: kind must be one of numeric, integer, categorical, ordered, boolean",
     "x: {kind: [numeric]}": "Column x: kind must be one of",
     "x: {kind: boolean, lower: 0}": "Column x (boolean): the key 'lower' is not known",
     "x: {kind: numeric, lower: 0, upper: 1, bound: 2}": "Column x (numeric): the key 'bound'",
