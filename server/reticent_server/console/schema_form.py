@@ -93,7 +93,7 @@ def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
 def reading_in(fields: Fields) -> Reading:
     """How the fields say that the file is read. Raises CuratorError."""
     texts = {key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")}
-    said: dict[object, object] = dict(texts)
+    said: dict[object, object] = {**texts}
     if texts.get("header", "").isdecimal():
         said["header"] = int(texts["header"])
     try:
