@@ -183,6 +183,12 @@ def test_its_price_under_gdp_pays_for_all_its_steps(
         assert plan.gaussian_limit == (plan.cost.gaussian or None)
 
 
+def _spent(plan: Plan) -> int:
+    """What its steps cost together, without the fee for discrete noise."""
+    step = next(plan.planned.run())
+    return gaussian_cost.cost(step).rho
+
+
 def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts) -> None:
     """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of all, is not paid for there."""
     quantiles, count, fit = (
@@ -196,5 +202,8 @@ def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts)
         replace(fit, gaussian_rho=fit.cost.rho),
         replace(fit, cost=replace(fit.cost, gaussian=fit.cost.rho)),
         replace(quantiles, cost=replace(quantiles.cost, gaussian=10**12)),
+        replace(
+            count, cost=replace(count.cost, gaussian=_spent(count))
+        ),  # all but the fee of its count
     ):
         assert status(plan) == "failed"

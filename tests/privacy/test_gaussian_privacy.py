@@ -11,6 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from reticent_server.accounting import conversions, gaussian
+from reticent_server.accounting.gaussian_account import COUNT_FEE
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.steps import (
     ColumnStep,
@@ -203,5 +204,9 @@ def test_no_more_than_what_is_allowed() -> None:
     for wrong in (GaussianCost(11, 0), GaussianCost(0, COUNTED + 1)):
         with pytest.raises(Unpriced):
             wrong.check(10)
+    GaussianCost(10, 3).check_charged(10 + 3 * COUNT_FEE)
+    for wrong in (GaussianCost(11, 3), GaussianCost(10, 4)):
+        with pytest.raises(Unpriced):
+            wrong.check_charged(10 + 3 * COUNT_FEE)
     assert GaussianCost(1, 2) + GaussianCost(3, 4) == GaussianCost(4, 6)
     assert replace(GaussianCost(1, 2), rho=3) == GaussianCost(3, 2)

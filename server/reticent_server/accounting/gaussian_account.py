@@ -27,7 +27,10 @@ a μ_i-GDP law at every output, and 2K_i ≤ SLACK · ρ_i.
    1/(1 − t²/σ²): with ρ ≤ MOST a count has σ² ≥ 1/(2ρ) ≥ 7, and t² = 7/4 gives 4/3 < OTHER, and κ < 1.3·10⁻²⁶ an entry, so that 2⁴⁰ entries have 2K < 2.9·10⁻¹⁴, for
    which ROUNDING units are charged. Beyond MOST such an answer has no price.
 
-*The filter.* Fix neighbours D, D′; refuse and end at the first answer that the caps would not allow.
+4. *Secret rows.* Where rows or blocks are chosen by a secret key (mechanisms.secret_rows, secret_blocks), 1 to 3 hold for each key, with the
+   key that a permutation of the rows makes of it on D′, which is as likely. The key is one more coin, drawn before Y_i and the same on both.
+
+*The filter.* Fix neighbours D, D′. A question that the caps do not allow is refused; that follows from earlier charges alone, so who asks on after it has asked nothing.
 
 a. *One in (1 − δ″).* Toss a coin of probability 1 − δ_i for each answer and draw it from P′ or P″; at the end toss one of probability (1 − δ″)/Π(1 − δ_i), at most 1 as Σδ_i ≤ δ″. All succeed with
    probability 1 − δ″, and given that, the law of the answers is the composition Q_D of the P′. The same on D′. So P(S) ≤ δ″ + (1 − δ″)Q_D(S) and (1 − δ″)Q_D′(S) ≤ P′(S).
@@ -42,7 +45,7 @@ What is charged here is a valid charge of zCDP, too. Attacked by tests/privacy/t
 
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil
+from math import ceil, exp
 
 from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, PrivacyCost
@@ -80,3 +83,10 @@ def caps(epsilon_units: int, delta_units: int, second: int | None = None) -> tup
     target = Decimal(first) / DELTA_UNITS * (1 - Decimal(slack) / EPSILON_UNITS)
     found = gaussian.largest(Decimal(epsilon_units - slack) / EPSILON_UNITS, target, start)
     return min(found, widest), second
+
+
+def epsilon_of(rho_amount: int, delta: float) -> float:
+    """The ε at which amounts charged of ρ (RHO_UNITS together) give (ε, δ)-DP, with what d. keeps for discrete noise; for
+    display, in floats."""
+    slack = float(SLACK) * rho_amount / RHO_UNITS
+    return gaussian.epsilon_of(rho_amount, delta * exp(-slack)) + slack

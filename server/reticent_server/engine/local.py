@@ -112,6 +112,8 @@ class LocalEngine:
             if plan.gaussian_limit is not None:
                 gaussian += gaussian_cost.cost(step)
                 gaussian.check(plan.gaussian_limit)
+                if plan.cost.gaussian:
+                    gaussian.check_charged(plan.cost.gaussian)
             released = self._released(table, step, key)
             try:
                 step = recipe.send(released)

@@ -3,12 +3,12 @@
 
 from functools import lru_cache
 
-from reticent_server.accounting import conversions, gaussian
+from reticent_server.accounting import conversions, gaussian_account
 from reticent_server.domain.amounts import Amounts, Rule
 from reticent_server.domain.cost import DELTA_UNITS, from_units
 from reticent_server.ledger.model import Balance
 
-_BY_RULE = {"zcdp": conversions.epsilon_of, "gdp": gaussian.epsilon_of}
+_BY_RULE = {"zcdp": conversions.epsilon_of, "gdp": gaussian_account.epsilon_of}
 
 
 @lru_cache(maxsize=4096)  # a bisection of 1 ms

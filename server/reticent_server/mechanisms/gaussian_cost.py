@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from reticent_server.accounting.gaussian_account import COUNT_FEE
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import (
     ColumnStep,
@@ -66,6 +67,12 @@ class GaussianCost:
     def check(self, rho: int) -> None:
         """Raises Unpriced where it is more than `rho` (RHO_UNITS), or has too many counts."""
         if self.rho > rho or self.counted > COUNTED:
+            raise Unpriced
+
+    def check_charged(self, charged: int) -> None:
+        """Raises Unpriced where it is more than `charged` (RHO_UNITS) under the rule gdp, with the fee for
+        each entry of counts (accounting.gaussian_account)."""
+        if self.rho + COUNT_FEE * self.counted > charged:
             raise Unpriced
 
 

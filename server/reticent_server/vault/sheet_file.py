@@ -46,7 +46,8 @@ def sheet_reading(path: Path, said: Reading) -> Reading:
     known = said.over(Reading(sheet=sheet))
     if known.header is not None:
         return known
-    rows = list(islice(_rows(book, known, path), _TITLES))
+    filled = (row for row in _rows(book, known, path) if any(row[1]))
+    rows = list(islice(filled, _TITLES))
     row = header_row([cells for _, cells in rows])
     return known.over(Reading(header=0 if row is None else rows[row][0] if rows else 1))
 
@@ -67,6 +68,7 @@ def sheet_blocks(
 ) -> Iterator[FileBlock]:
     """The wanted columns as texts. Rows are told by their number in the sheet, too. Raises CuratorError."""
     names, rows = _headed(_rows(_book(path), reading, path), reading, path)
+    rows = _without_end(rows)
     positions = find_columns(names, wanted, path.name)
     start, size = 0, most or rows_per_block(len(names))
     while chunk := list(islice(rows, size)):
@@ -130,15 +132,13 @@ def _largest_sheet(book: Any, path: Path) -> str:
 
 
 def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Rows that hold something, as texts, with their numbers in the sheet."""
+    """Rows as texts, with their numbers in the sheet; those of empty cells alone, too."""
     if reading.sheet not in book.sheet_names:
         names = ", ".join(repr(name) for name in book.sheet_names[:_TITLES])
         raise CuratorError(f"{path.name} has no sheet {reading.sheet!r}; it has {names}.")
     sheet = _sheet(book, reading.sheet, path)
     for number, row in enumerate(sheet.iter_rows(), start=1):
-        texts = [_text(cell) for cell in row]
-        if any(texts):
-            yield number, texts
+        yield number, [_text(cell) for cell in row]
 
 
 def _headed(
@@ -146,12 +146,25 @@ def _headed(
 ) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
     """(names, the rows below them)."""
     header = 1 if reading.header is None else reading.header
-    first = next(((at, row) for at, row in rows if at >= header), None)
+    first = next(((at, row) for at, row in rows if at >= header and any(row)), None)
     if first is None:
         raise FileFault(f"{path.name} has no rows in the sheet {reading.sheet!r}.")
     if header:
         return column_names(first[1]), rows
     return column_names([""] * len(first[1])), _with_first(first, rows)
+
+
+def _without_end(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+    """Without the rows at the end whose cells are all empty. One between others is a record of missing cells: how many
+    there are of these is private, so that n does not tell it."""
+    held: list[int] = []
+    for number, row in rows:
+        if not any(row):
+            held.append(number)
+            continue
+        yield from ((at, [""] * len(row)) for at in held)
+        held.clear()
+        yield number, row
 
 
 def _with_first(

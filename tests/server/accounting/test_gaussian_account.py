@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from reticent_server.accounting import conversions
-from reticent_server.accounting.gaussian_account import SLACK, caps
+from reticent_server.accounting.gaussian_account import SLACK, caps, epsilon_of
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 
 
@@ -58,3 +58,21 @@ def test_the_slack_is_of_the_widest_cap() -> None:
     epsilon, delta = 10**6, 10**17  # there Gaussian noise has more than twice zCDP's ρ*
     widest = 2 * conversions.max_rho(epsilon, delta)
     assert caps(epsilon, delta, 0)[0] == widest
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(0.01, 1e-3), (0.3, 1e-9), (1.0, 1e-6), (10.0, 1e-6)]
+)
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_the_epsilon_that_is_shown_is_what_is_proved(
+    epsilon: float, delta: float, share: float
+) -> None:
+    """Of any part of ρ*, with what is kept for discrete noise; and of all of it no more than the account has."""
+    rho = int(share * caps(round(epsilon * EPSILON_UNITS), round(delta * DELTA_UNITS), 0)[0])
+    shown = epsilon_of(rho, delta)
+    with mpmath.workdps(60):
+        amount = mpmath.mpf(rho) / RHO_UNITS
+        slack = mpmath.mpf(SLACK.numerator) / SLACK.denominator * amount
+        assert true_delta(amount, mpmath.mpf(shown), slack) <= delta
+        assert true_delta(amount, mpmath.mpf(shown) * (1 - mpmath.mpf("1e-4")), slack) > delta
+    assert shown <= epsilon

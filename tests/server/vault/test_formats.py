@@ -83,6 +83,21 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
     assert block.place(1) == "row 2 (line 6)"  # of the sheet
 
 
+def test_a_record_of_a_sheet_that_is_all_missing_is_a_record(tmp_path: Path) -> None:
+    """n does not tell how many of them there are; rows at the end that only have a format are none."""
+    file = tmp_path / "a.xlsx"
+    with xlsxwriter.Workbook(str(file)) as written:
+        sheet, bold = written.add_worksheet("Data"), written.add_format({"bold": True})
+        sheet.write_column(2, 0, ["income", 31, "", 33, "", "", 36])
+        sheet.write_blank(9, 0, None, bold)
+        sheet.write(10, 0, "")
+    reading = propose(file).reading
+    blocks = list(read_blocks(file, ["income"], reading, 3))
+    read = [cell for block in blocks for cell in block.columns["income"].to_pylist()]
+    assert read == ["31", "", "33", "", "", "36"]
+    assert blocks[1].place(2) == "row 6 (line 9)"
+
+
 def test_a_sheet_is_loaded_by_what_its_draft_says(sqlite_vault: Vault, tmp_path: Path) -> None:
     file = book(tmp_path / "a.xlsx")
     text = draft_schema(file).replace("levels: []", 'levels: ["a", "b"]')
