@@ -92,10 +92,12 @@ def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
 
 def reading_in(fields: Fields) -> Reading:
     """How the fields say that the file is read. Raises CuratorError."""
-    texts = {key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")}
-    said: dict[object, object] = {**texts}
-    if texts.get("header", "").isdecimal():
-        said["header"] = int(texts["header"])
+    said: dict[object, object] = {
+        key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")
+    }
+    header = fields.get(f"{READ}header", "")
+    if header.isdecimal():
+        said["header"] = int(header)
     try:
         return read_reading(said)
     except ValueError as error:
