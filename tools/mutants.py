@@ -38,7 +38,10 @@ from pathlib import Path
 import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("server", "client", "r", "tests", "benchmarks", "migrations", "pyproject.toml")
+COPIED = (
+    *("server", "client", "r", "tests", "benchmarks", "migrations", "docs", "tools"),
+    "pyproject.toml",
+)
 COMPILED = ("server", "client", "tests/support", "benchmarks")
 SECONDS = 900
 LIBRARIES = (
