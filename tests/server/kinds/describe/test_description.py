@@ -155,7 +155,7 @@ def test_a_profile_of_some_columns_is_used_for_these() -> None:
     whole_facts = people_facts(2000)
     known = {k: v for k, v in whole_facts.profile.columns.items() if k != "x"}
     plan = registry.plan(replace(whole_facts, profile=Profile(known)), Describe(), offer(1))
-    assert plan.own.map_fn.design.columns == ("x",)
+    assert {measure.column.name for measure in plan.own.map_fn.measures} == {"x"}
 
 
 def test_a_public_number_takes_noise_away() -> None:
