@@ -24,7 +24,7 @@ PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 
 .venv/.test: $(PROJECTS) constraints.txt | .venv/bin/python
 	$(PIP) --editable './client[pandas,plot,word,yaml]'
-	$(PIP) --editable './server[dask,demo,word]' '.[test]'
+	$(PIP) --editable './server[dask,demo,files,word]' '.[test]'
 	$(COMPILE)
 	@touch $@
 

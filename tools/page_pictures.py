@@ -162,8 +162,9 @@ def _waiting(page: Page) -> str:
     """The place of a file that waits for its schema."""
     page.goto("/console/tables")
     file: FilePayload = {"name": "visits.csv", "mimeType": "text/csv", "buffer": VISITS}
-    page.get_by_label("CSV or Parquet file").set_input_files(file)
+    page.get_by_label("File with the table").set_input_files(file)
     page.get_by_role("button", name="Send the file").click()
+    page.get_by_role("button", name="That is right: go on").click()
     page.get_by_label("Name of the data set").fill("visits")
     page.get_by_role("group", name="days-in-care", exact=True).get_by_label("Upper").fill("60")
     page.get_by_role("button", name="Check the schema").click()

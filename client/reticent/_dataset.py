@@ -240,23 +240,25 @@ class Dataset(Methods):
         delta: float | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
-        target: float | None = None,
+        target: float | str | None = None,
         **fields: Any,
     ) -> Plan:
         """What a query would cost and bring; free. The arguments are those of the query's method.
 
         ci_ratio, half_width: instead of epsilon, how wide the intervals are to be, each number or by name; the plan is
         that at the least epsilon, and epsilon beside it the most. target: of a linear regression, the privacy standard error relative to the sampling standard
-        error for which `epsilon_for` says what epsilon it takes; None: 1 and 0.5.
+        error for which `epsilon_for` says what epsilon it takes; None: 1 and 0.5. A word is the field of that name, which of
+        its targets a model answers: target="likelihood".
 
         >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
         >>> ds.plan("mean", "price", ci_ratio=1.25).cost.epsilon
         """
-        query = self._query(kind, *arguments, **fields)
+        named = isinstance(target, str)
+        query = self._query(kind, *arguments, **(fields | {"target": target} if named else fields))
         spending = Spending(epsilon, delta, ci_ratio, half_width)
         more = {}
-        if target is not None:
+        if target is not None and not named:
             more["target"] = finite(target, InvalidQuery("target must be a finite number."))
         return self._plan(query, spending, more)
 

@@ -124,8 +124,9 @@ def _table(page: Page) -> str:
     page.goto("/console/tables")
     content = b"age,town,glad,height\n39,Ghent,yes,1.7\n,Bruges,no,1.8\n"
     file: FilePayload = {"name": "people.csv", "mimeType": "text/csv", "buffer": content}
-    page.get_by_label("CSV or Parquet file").set_input_files(file)
+    page.get_by_label("File with the table").set_input_files(file)
     page.get_by_role("button", name="Send the file").click()
+    page.get_by_role("button", name="That is right: go on").click()
     page.get_by_role("heading", name="The schema of people.csv").wait_for()
     return page.url
 

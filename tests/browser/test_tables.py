@@ -36,8 +36,9 @@ def file(tmp_path: Path) -> Path:
 def send(page: Page, file: Path) -> None:
     page.set_default_timeout(CELL_MS)
     page.get_by_role("link", name="Add a table").click()
-    page.get_by_label("CSV or Parquet file").set_input_files(file)
+    page.get_by_label("File with the table").set_input_files(file)
     page.get_by_role("button", name="Send the file").click()
+    page.get_by_role("button", name="That is right: go on").click()
     page.get_by_role("heading", name="The schema of adult.data").wait_for()
 
 

@@ -33,11 +33,11 @@ def test_a_regression_s_coefficients_are_forecast(api: Api, query: dict[str, obj
 
 
 def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
-    (found,) = planned(api, QUERY, target=2.0).json()["forecast"]["epsilon_for"]
+    (found,) = planned(api, QUERY, target=0.5).json()["forecast"]["epsilon_for"]
     privacy = {"epsilon": found["epsilon"]}
     there = planned(api, QUERY, privacy=privacy).json()["forecast"]
     largest = max(r for r in there["privacy_to_sampling"] if r is not None)
-    assert largest == pytest.approx(2.0, rel=0.05)
+    assert largest == pytest.approx(0.5, rel=0.05)
 
 
 @pytest.mark.sample(2)

@@ -246,12 +246,13 @@ def test_medians_by_group_are_pure_at_epsilon() -> None:
     """A record that moves changes two selections' levels by half of what a replaced one changes one's: attained."""
     plan: Any = kinds.plan(facts_of(2000, PEOPLE), Median("y", by="g"), offer(1))
     assert plan.cost(offer(1)).delta == 0
-    climb = quantile_tree.ladder(plan.part)
+    part = plan.plan.one.part
+    climb = quantile_tree.ladder(part)
     half = -(-climb.steps // 2)
     both = 4 * climb.loss(half)
     assert 0.999 <= both <= 1.0
-    assert quantile_tree.moving_epsilon(plan.part) <= EPSILON_UNITS
-    assert quantile_tree.moving_epsilon(plan.part) == pytest.approx(both * EPSILON_UNITS, rel=1e-9)
+    assert quantile_tree.moving_epsilon(part) <= EPSILON_UNITS
+    assert quantile_tree.moving_epsilon(part) == pytest.approx(both * EPSILON_UNITS, rel=1e-9)
     # One candidate among many: its chance changes by all of the selection's range.
     before = np.full(20_000, half)
     before[0] = 0
@@ -299,4 +300,4 @@ def test_fits_by_group_cost_a_few_percent_more_than_one() -> None:
     alone: Any = kinds.plan(facts, LinearRegression("y ~ x", 'g == "a"'), offer(1))
     assert plan.rho == pytest.approx(offer(1).rho, rel=1e-6)
     assert plan.passes == alone.passes
-    assert 0.93 < plan.first.budget.gradients[-1] / alone.budget.gradients[-1] < 1.1
+    assert 0.93 < plan.plan.first.budget.gradients[-1] / alone.budget.gradients[-1] < 1.1

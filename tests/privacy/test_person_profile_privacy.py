@@ -112,3 +112,7 @@ def test_quartiles_of_every_column_come_before_tails() -> None:
     assert min(probabilities(10 * need + 20)) == 3
     assert probabilities(5 * need + 20) == [3] * 5 + [1] * 5
     assert min(probabilities(10**4 * need)) == 5
+    enough, less = (planned[0].part(r, m, n, (0.25, 0.5, 0.75)) for r in (need, need * 9 // 10))
+    assert isinstance(enough, QuantileTree)
+    assert isinstance(less, QuantileTree)
+    assert (len(enough.probabilities), less.probabilities) == (3, (0.5,))

@@ -92,10 +92,12 @@ def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
 
 def reading_in(fields: Fields) -> Reading:
     """How the fields say that the file is read. Raises CuratorError."""
-    said = {key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")}
+    texts = {key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")}
+    said: dict[object, object] = {**texts}
+    if texts.get("header", "").isdecimal():
+        said["header"] = int(texts["header"])
     try:
-        whole = {"header": int(said["header"])} if said.get("header", "").isdecimal() else {}
-        return read_reading({**said, **whole})
+        return read_reading(said)
     except ValueError as error:
         raise CuratorError(f"How the file is read: {error}.") from None
 

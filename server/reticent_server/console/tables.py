@@ -301,7 +301,8 @@ def _sections(
     sections: dict[str, list[int]] = {heading: [] for heading in headings}
     for i in range(len(columns)):
         kind = fields.get(f"c{i}.kind", "") if fields.get(f"c{i}.use") == "yes" else ""
-        sections[_HEADINGS.get(kind, _LEFT_OUT)].append(i)
+        other = _HEADINGS[ColumnKind.CATEGORICAL] if kind else _LEFT_OUT
+        sections[_HEADINGS.get(kind, other)].append(i)
     return [(heading, inside) for heading, inside in sections.items() if inside]
 
 

@@ -4,6 +4,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, log10
 from typing import Any, ClassVar, Protocol
 
@@ -116,7 +117,7 @@ class Planned(ABC):
     noise asks, where there is such a thing.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # for what is kept of it
 
     deadline_shares: ClassVar[tuple[float, float]] = (1.0, 1.0)
     """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two threads, on the machine
@@ -125,6 +126,12 @@ class Planned(ABC):
     @property
     @abstractmethod
     def outline(self) -> Outline: ...
+
+    @cached_property
+    def outlined(self) -> Outline:
+        """The outline, made once: plans of many fits ask each fit's again and again."""
+        return self.outline
+
     @property
     @abstractmethod
     def forecast(self) -> Mapping[str, Any]: ...
@@ -147,63 +154,63 @@ class Planned(ABC):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.outline.columns
+        return self.outlined.columns
 
     @property
     def rho(self) -> int:
-        return self.outline.rho
+        return self.outlined.rho
 
     @property
     def mechanism(self) -> str:
-        return self.outline.mechanism
+        return self.outlined.mechanism
 
     @property
     def reference(self) -> str:
-        return self.outline.reference
+        return self.outlined.reference
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return self.outline.parts
+        return self.outlined.parts
 
     @property
     def answers(self) -> str:
-        return self.outline.answers
+        return self.outlined.answers
 
     @property
     def passes(self) -> int:
-        return self.outline.passes
+        return self.outlined.passes
 
     @property
     def column_ms(self) -> int:
-        return self.outline.column_ms
+        return self.outlined.column_ms
 
     @property
     def draws(self) -> int:
-        return self.outline.draws
+        return self.outlined.draws
 
     @property
     def steady(self) -> bool:
-        return self.outline.steady
+        return self.outlined.steady
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        return self.outline.assumptions
+        return self.outlined.assumptions
 
     @property
     def of_persons(self) -> bool:
-        return self.outline.of_persons
+        return self.outlined.of_persons
 
     @property
     def holds_for_persons(self) -> bool:
-        return self.outline.holds_for_persons or self.outline.of_persons
+        return self.outlined.holds_for_persons or self.outlined.of_persons
 
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return self.outline.gaussian_counts
+        return self.outlined.gaussian_counts
 
     @property
     def own_cost(self) -> PrivacyCost | None:
-        return self.outline.own_cost
+        return self.outlined.own_cost
 
     def cost(self, offer: PrivacyCost) -> PrivacyCost:
         """What is charged of an offer: (ε, δ) as asked for and the ρ of the parts, which allows them; or its own cost."""

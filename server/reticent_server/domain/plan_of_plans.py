@@ -20,7 +20,7 @@ class PlannedOn(Planned):
 
     @property
     def outline(self) -> Outline:
-        return replace(self.base.outline, parts=(), draws=0)  # what draws take is in column_ms
+        return replace(self.base.outlined, parts=(), draws=0)  # what draws take is in column_ms
 
 
 class PlannedInTurn(PlannedOn):
@@ -40,7 +40,7 @@ class PlannedInTurn(PlannedOn):
     @property
     def outline(self) -> Outline:
         return replace(
-            self.base.outline,
+            self.base.outlined,
             rho=sum(plan.rho for plan in self.each),
             passes=sum(plan.passes for plan in self.each),
             column_ms=sum(plan.column_ms for plan in self.each),

@@ -306,11 +306,13 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
-        same fit planned at `rho` (with the same share for an own profile)."""
+        same fit planned at `rho`; infinite where an own profile would not resolve its columns."""
+        own = self.own_profile and self.own_profile.planned_at(rho)
+        if not spread_verdict(own).intervals:
+            return np.inf
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
-        left = rho - (rho * self.own_profile.rho // self.rho if self.own_profile else 0)
-        return forecast_ratio(self._sized(left).newton)
+        return forecast_ratio(self._sized(rho - (own.rho if own else 0)).newton)
 
     def _sized(self, rho: int) -> "FitPlan[ResponseT]":
         """The same fit at another amount for its steps."""

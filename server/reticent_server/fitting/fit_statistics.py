@@ -106,7 +106,7 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     @property
     def outline(self) -> Outline:
         return replace(
-            self.base.outline,
+            self.base.outlined,
             rho=self.plan.rho + self.part.rho,
             parts=(self.part,),
             passes=self.plan.passes + 1,

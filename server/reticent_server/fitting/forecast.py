@@ -35,6 +35,8 @@ from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.sparse_levels import sparse_coefficients
+from reticent_server.fitting.trust import BoolArray
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
 from reticent_server.numerics.matrices import power
 
@@ -103,6 +105,22 @@ class _LastStep:
         return privacy, sampling
 
     @property
+    def sparse(self) -> BoolArray:
+        """(q,) which coefficients are compared with a level of too few events (fitting.sparse_levels)."""
+        fit, model = self.fit, self.step.model
+        if fit.budget.tail:  # a whole fit counts events by coefficient, once it has scores
+            return np.zeros(fit.sizes.size, dtype=bool)
+        return sparse_coefficients(
+            fit.coding,
+            fit.coordinates,
+            model,
+            self.step.score,
+            model.whitening.inside(fit.start),
+            self.left + self.sampling,
+            fit.sizes.expected_n,
+        )
+
+    @property
     def directions(self) -> Directions:
         """In x̃, as the releases are expected to tell them."""
         score, reach = self.step.score, self.step.reach
@@ -126,7 +144,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     most_off = end.step.score.curvature.most_off
     return Forecast(
         ratios=np.asarray(privacy / sampling),
-        estimable=directions.mapped(back_transform(fit.coding).matrix).flags,
+        estimable=directions.mapped(back_transform(fit.coding).matrix).flags & ~end.sparse,
         error=float(np.sqrt(np.trace(end.left))),
         privacy=privacy,
         sampling=sampling,

@@ -39,6 +39,7 @@ from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unres
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.scale import LastScores, MeanScore, Scale
 from reticent_server.fitting.score import Score, ScoreFamily
+from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
 from reticent_server.fitting.step_parts import Errors, FinalStep, LastReleases
@@ -185,7 +186,7 @@ class NoisyNewton:
         self, last: FinalStep, errors: Errors, scores: LastScores, after: State
     ) -> StandardFit:
         W, J = last.place.model.whitening.transform, last.curvature.J
-        directions = last.directions
+        directions, place = last.directions, last.place
         linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
         verdict = errors.verdict.then(linear)
         return StandardFit(
@@ -200,6 +201,15 @@ class NoisyNewton:
             transform=W,
             freedom=errors.freedom,
             verdict=verdict,
+            sparse=sparse_coefficients(
+                self.coding,
+                self.coordinates,
+                place.model,
+                place.score,
+                place.model.whitening.inside(after.theta),
+                after.covariance + last.sampling,
+                after.count,
+            ),
         )
 
 

@@ -78,6 +78,11 @@ class OwnProfile:
     def rho(self) -> int:
         return sum(self.rhos)
 
+    def planned_at(self, rho: int) -> "OwnProfile":
+        """The same profile out of another amount for the whole query."""
+        columns = tuple(dict.fromkeys(m.column for m in self.map_fn.measures))
+        return plan_own_profile(self.facts, self.map_fn.design, rho, columns)
+
     @property
     def step(self) -> SumStep:
         m = self.facts.schema.unit.max_rows

@@ -98,7 +98,9 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling))
+        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)).without_sparse(
+            fit.sparse
+        )
         if taken is None or rest is None or fit.cut is None
         else trust.cut_coefficients(
             directions.flags,

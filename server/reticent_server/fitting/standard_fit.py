@@ -10,7 +10,7 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.person_scores import Clusters
 from reticent_server.fitting.row_tail import RowCut
-from reticent_server.fitting.trust import SOUND, TrustVerdict
+from reticent_server.fitting.trust import SOUND, BoolArray, TrustVerdict
 from reticent_server.numerics.matrices import symmetric
 
 
@@ -22,6 +22,7 @@ class StandardFit:
     count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
     response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
     cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
+    sparse: (q,) which coefficients are compared with a level of too few events (fitting.sparse_levels); None where that is not asked.
     events: (q,) about how many events decide each coefficient, where records are not all worth the same; None elsewhere.
     """
 
@@ -38,6 +39,7 @@ class StandardFit:
     verdict: TrustVerdict = SOUND
     cut: RowCut | None = None
     taken: FloatArray | None = None
+    sparse: BoolArray | None = None
     events: FloatArray | None = None
 
     @property

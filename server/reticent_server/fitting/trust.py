@@ -7,7 +7,7 @@ chose it. Simulations are of 95 % intervals. Everything is a function of release
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -212,6 +212,7 @@ SPREAD_UNKNOWN = (
     "No intervals are given: at this epsilon the query cannot tell the spread of {columns} for itself, and no profile does. A larger "
     "epsilon would help, or a profile by the curator that resolves these columns."
 )
+FEW_EVENTS = "Compared with a level of too few events (or records), or of such a level: {names}. No interval is given: choose a frequent reference level, or merge levels."
 TIED_ROBUST = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
     'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
@@ -360,12 +361,22 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates. heavy: (q,) those that a
-    few records decide, where that was asked; eventless: (q,) those that few events decide, of a likelihood."""
+    few records decide, and sparse: (q,) those that a level of too few events decides, where that was asked; eventless: (q,) those that few events
+    decide, of a likelihood."""
 
     estimable: BoolArray
     noisy: BoolArray
     heavy: BoolArray | None = None
     eventless: BoolArray | None = None
+    sparse: BoolArray | None = None
+
+    def without_sparse(self, sparse: BoolArray | None) -> "CoefficientFlags":
+        """Without intervals for what a level of too few events decides (fitting.sparse_levels)."""
+        if sparse is None:
+            return self
+        return replace(
+            self, estimable=self.estimable & ~sparse, noisy=self.noisy & ~sparse, sparse=sparse
+        )
 
     def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
         """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many are cut."""
@@ -395,7 +406,7 @@ class CoefficientFlags:
     ) -> list[str]:
         """Sentences. rare: what is; deviations: whether terms are deviations from a person's means."""
         said = []
-        told = [self.estimable, self.heavy, self.eventless]
+        told = [self.estimable, self.heavy, self.eventless, self.sparse]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
@@ -403,6 +414,8 @@ class CoefficientFlags:
                 f"below the noise): {', '.join(lost)}."
             )
             said += [SAME_IN_ALL_ROWS] if deviations else []
+        few = [] if self.sparse is None else _named(names, self.sparse)
+        said += [FEW_EVENTS.format(names=", ".join(few))] if few else []
         loud = _named(names, self.noisy)
         if loud:
             said.append(

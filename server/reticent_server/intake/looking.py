@@ -44,9 +44,9 @@ class Look:
         return _PROPOSAL.dump_json(propose(self.path, self.said))
 
 
-def looked(look: Look, limits: CellLimits = LIMITS) -> Proposal:
-    """What a cell sees. Raises CuratorError."""
-    return _PROPOSAL.validate_json(in_cell(look, limits, look.path.name))
+def looked(look: Look, limits: CellLimits | None = None) -> Proposal:
+    """What a cell sees. limits: None for LIMITS. Raises CuratorError."""
+    return _PROPOSAL.validate_json(in_cell(look, limits or LIMITS, look.path.name))
 
 
 def refuse_unpacked(path: Path, most: int) -> None:

@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -95,10 +95,8 @@ def _proposed(column: ScannedColumn, names: Mapping[str, str], known: Understood
         missing = ("", *missing)
     codes = {code for _, each in file.levels for code in each}
     if file.levels and scan.texts <= codes:
-        levels, kind = file.levels, ColumnKind.CATEGORICAL
-        return ProposedColumn(
-            source, names[source], kind, missing=missing, levels=levels, label=file.label
-        )
+        kept = ProposedColumn(source, names[source], ColumnKind.CATEGORICAL, label=file.label)
+        return replace(kept, missing=missing, levels=file.levels)
     kind, forms = _kind(scan, known.reading)
     form = forms[0] if len(forms) == 1 else ""
     idle = kind is ColumnKind.CATEGORICAL and (not scan.has_cells or len(scan.texts) > MANY)

@@ -54,7 +54,7 @@ def duckdb_blocks(
     """The wanted columns with the table's types, in the order in which the file holds the rows. Raises CuratorError."""
     with _opened(path) as connection:
         table = _quoted(reading)
-        total = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - quoted
+        total = connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]  # noqa: S608 - quoted
         size = most or rows_per_block(len(wanted))
         batches = _query(connection, f"SELECT * FROM {table}", size)  # noqa: S608 - quoted
         find_columns(batches.schema.names, wanted, path.name)

@@ -11,7 +11,7 @@ shortest digits that are the same number; so a sheet is understood as a text fil
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, time, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,6 @@ from reticent_server.vault.headers import column_names, header_row
 
 MOST_UNPACKED = 1 << 30
 """Bytes of all parts of the archive: a sheet of 10 million cells takes half of it."""
-
-MOST_WIDE = 16_384
-"""Columns of a sheet (Excel's specification): more of them are no sheet."""
 
 _TITLES = 30
 """Rows among which the row of names is looked for."""
@@ -84,6 +81,11 @@ def sheet_blocks(
 
 def _book(path: Path) -> Any:
     """The workbook. Raises CuratorError for what is none, and for one that unpacks to too much."""
+    return _opened(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path, changed: int) -> Any:  # noqa: ARG001 - a file that was written again is another one
     calamine = library("python_calamine", "xlsx", "Excel files")
     try:
         with zipfile.ZipFile(path) as archive:
@@ -96,6 +98,12 @@ def _book(path: Path) -> Any:
     if sum(part.file_size for part in parts) > MOST_UNPACKED:
         raise CuratorError(f"{path.name} holds more than {MOST_UNPACKED >> 20} MB: save it as CSV.")
     return _sure(partial(calamine.CalamineWorkbook.from_path, str(path)), path)
+
+
+@lru_cache(maxsize=1)
+def _sheet(book: Any, name: str, path: Path) -> Any:
+    """A sheet, of which the last one is kept: it is read for its header, its names and its rows."""
+    return _sure(partial(book.get_sheet_by_name, name), path)
 
 
 def _sure(step: Callable[[], Any], path: Path) -> Any:
@@ -114,8 +122,8 @@ def _largest_sheet(book: Any, path: Path) -> str:
     """The sheet whose cells take the largest rectangle: others hold notes, or a table of codes."""
     sizes = {}
     for name in book.sheet_names:
-        sheet = _sure(partial(book.get_sheet_by_name, name), path)
-        sizes[str(name)] = sheet.total_height * sheet.total_width
+        sheet = _sheet(book, name, path)
+        sizes[str(name)] = sheet.height * sheet.width
     if not any(sizes.values()):
         raise CuratorError(f"{path.name} has no sheet with cells.")
     return max(sizes, key=sizes.__getitem__)
@@ -126,9 +134,7 @@ def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[s
     if reading.sheet not in book.sheet_names:
         names = ", ".join(repr(name) for name in book.sheet_names[:_TITLES])
         raise CuratorError(f"{path.name} has no sheet {reading.sheet!r}; it has {names}.")
-    sheet = _sure(partial(book.get_sheet_by_name, reading.sheet), path)
-    if sheet.total_width > MOST_WIDE:
-        raise CuratorError(f"{path.name} has more than {MOST_WIDE} columns.")
+    sheet = _sheet(book, reading.sheet, path)
     for number, row in enumerate(sheet.iter_rows(), start=1):
         texts = [_text(cell) for cell in row]
         if any(texts):

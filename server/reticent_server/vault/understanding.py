@@ -193,8 +193,9 @@ def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequen
 
 def _scanned_first(path: Path, known: Reading, scans: dict[str, ColumnScan]) -> None:
     block = next(read_blocks(path, list(scans), known, _FIRST_ROWS), None)
-    for name, scan in scans.items() if block is not None else ():
-        scan.add(block.columns[name])
+    if block is not None:
+        for name, scan in scans.items():
+            scan.add(block.columns[name])
 
 
 def _usual(path: Path, said: Reading, wanted: Sequence[str]) -> Reading:

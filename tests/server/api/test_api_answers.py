@@ -208,6 +208,7 @@ def test_only_granted_data_sets_are_listed(api: Api, installation: Installation)
         "lower": 0,
         "upper": 1,
         "levels": None,
+        "ordered": False,
         "missing": [""],
         "date": False,
         "derived": None,

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
+import xlsxwriter
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
@@ -23,6 +25,7 @@ from reticent_server.cli.init import init
 from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
 from support.databases.vaults import Vault, csv_file
+from support.tables.files import GERMAN
 
 SCHEMA = """
 description: Houses [sold]
@@ -201,16 +204,19 @@ def test_profile_is_released_once_and_shown(folder: Path) -> None:
     assert "has a profile" in run("dataset", "profile", "houses", "--epsilon", "2", status=1)[1]
 
 
-def test_a_draft_leaves_bounds_and_levels_to_the_curator(folder: Path) -> None:
+def test_a_draft_leaves_bounds_and_levels_to_the_curator(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reticent_server.intake.looking.in_cell", directly)
     csv_file(folder, "id,x,Total $,sex,yes,ok\n1,0.5,1,m,NA,no\n2,,2,f,3.25,yes\n", "d.csv")
     text, _ = run("dataset", "schema", "d.csv")
     assert "id: {kind: integer, lower: , upper: }" in text
-    assert "x: {kind: numeric, lower: , upper: }" in text
+    assert 'x: {kind: numeric, lower: , upper: , missing: [""]}' in text
     assert 'Total: {kind: integer, from: "Total $", lower: , upper: }' in text
     assert "sex: {kind: categorical, levels: []}" in text
     assert '"yes": {kind: numeric' in text
     assert "ok: {kind: boolean}" in text
-    assert not any(cell in text.split("columns:")[1] for cell in ("0.5", "3.25", "m,", "f]"))
+    assert not any(cell in text.split("columns:\n")[1] for cell in ("0.5", "3.25", "m,", "f]"))
     (folder / "draft.yaml").write_text(text)
     open_places = (
         "Fill in lower and upper of id, x, Total, yes, and levels of sex. They are published"
@@ -284,3 +290,51 @@ def test_rows_of_persons_are_loaded_with_their_number_hidden_and_not_registered(
         *("dataset", "register", "p", "--parquet", str(folder), "--schema", "s.yaml"), status=1
     )
     assert "use `reticent dataset load`" in refused[1].replace("\n", " ")
+
+
+def directly(order: Callable[[], bytes], limits: object, file: str) -> bytes:
+    """In the place of a cell: its process has tests of its own."""
+    return order()
+
+
+def test_a_german_file_in_one_command(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reticent_server.intake.looking.in_cell", directly)
+    (folder / "g.csv").write_bytes(GERMAN.encode("cp1252"))
+    drafted, told = run("dataset", "schema", "g.csv", "--out", "g.yaml")
+    assert drafted == ""
+    assert "encoding windows-1252, separator semicolon" in told
+    assert "decimal comma, thousands point, header 3" in told
+    assert "1.234,5" in told  # the first rows, for the curator alone
+    written = (folder / "g.yaml").read_text("utf-8")
+    assert "1.234,5" not in written
+    assert "exists" in run("dataset", "schema", "g.csv", "--out", "g.yaml", status=1)[1]
+    lines = [line for line in written.splitlines() if "levels" not in line or line[:1] == "#"]
+    text = "\n".join(lines).replace(
+        '"%d.%m.%Y", lower: , upper: ', '"%d.%m.%Y", lower: 2000-01-01, upper: 2030-01-01'
+    )
+    (folder / "g.yaml").write_text(text.replace("lower: , upper: ", "lower: 0, upper: 100000"))
+    run("init")
+    assert run_json("dataset", "load", "g", "g.csv", "--schema", "g.yaml")["n"] == 3
+    wrong = run(
+        "dataset", "load", "g", "g.csv", "--schema", "g.yaml", "--read", "decimal=point", status=1
+    )
+    assert "column Grosse: '1,75' is not a finite number" in wrong[1]
+    wrong = run("dataset", "schema", "g.csv", "--read", "colour=red", status=1)
+    assert "--read: the key 'colour' is not known" in wrong[1]
+
+
+def test_a_sheet_is_loaded_in_a_cell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def cell(order: Callable[[], bytes], limits: object, file: str) -> bytes:
+        asked.append(file)
+        return order()
+
+    monkeypatch.setattr("reticent_server.intake.apart.in_cell", cell)
+    with xlsxwriter.Workbook("rows.xlsx") as book:
+        sheet = book.add_worksheet()
+        for k, line in enumerate(ROWS.splitlines()):
+            sheet.write_row(k, 0, line.split(","), None)
+    run("init")
+    assert run_json("dataset", "load", "houses", "rows.xlsx", "--schema", "s.yaml")["n"] == 4
+    assert asked == ["rows.xlsx"]

@@ -27,6 +27,7 @@ from reticent_server.ledger.model import population_account
 from reticent_server.vault.staging import KEPT_SECONDS, MOST
 from support.installations.console import HOSTILE, Desk, History, console
 from support.intake.forked_cells import forked_cells
+from support.tables.files import GERMAN
 
 SECRET = "Zanzibar-cell"
 """A text of a private cell, to be found where it must not be."""
@@ -453,3 +454,68 @@ def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Clie
     assert "the persons of wave-3" in page.text
     assert "/console/populations/wave-1" in web.get("/console/").text
     assert web.get("/console/populations/nobody").status_code == 404
+
+
+def test_what_was_understood_is_shown_changed_and_accepted(desk: Desk, web: httpx.Client) -> None:
+    """A spreadsheet's text in Windows-1252, as it is: from the file to the loaded table."""
+    place = sent(web, GERMAN.encode("cp1252"), "Klinik 2021.csv")
+    page = web.get(place).text
+    assert 'name="dataset" autocomplete="off" required value="klinik_2021"' in page
+    assert "München" in page
+    assert re.findall(r'<option value="([^"]+)" selected', page) == (
+        ["csv", "semicolon", "double", "windows-1252", "comma", "point"]
+    )
+    was = {
+        f"was.{key}": value for key, value in re.findall(r'name="was.(\w+)" value="([^"]*)"', page)
+    }
+    assert web.get("/console/tables").text.count("Klinik_2021.csv") == 1
+    nameless = edit(web, place, {"action": "accept", "dataset": ""})
+    assert (nameless.status_code, "Name the data set." in nameless.text) == (422, True)
+    other = edit(web, place, {"action": "read", "read.separator": "tab"})
+    assert (other.status_code, "2 columns" in other.text, "1 columns" in other.text) == (
+        200,
+        False,
+        True,
+    )
+    back = edit(web, place, {"action": "read", "read.separator": "", **was})
+    assert "4 columns, 3 rows" in back.text
+    form = accepted(web, place, "klinik").text
+    assert re.search(r'name="c1.missing"[^>]*value="k.A."', form)
+    assert 'value="%d.%m.%Y"' in form
+    assert "separator semicolon, " in form
+    assert "Not loaded" not in form
+    none = web.get(edit(web, place, {"action": "none", "dataset": "klinik"}).headers["location"])
+    assert ("Not loaded (4)" in none.text, "separator semicolon, " in none.text) == (True, True)
+    chosen = {
+        "dataset": "klinik",
+        "separate": "these tests load one file again and again",
+        "c0.use": "yes",
+        "c0.name": "size",
+        "c0.kind": "numeric",
+        "c0.lower": "1",
+        "c0.upper": "2.2",
+        "action": "load",
+    }
+    assert edit(web, place, chosen).status_code == 201
+    facts = desk.services.catalog.facts("klinik")
+    assert (facts.n, facts.schema.reading.decimal) == (3, "comma")
+
+
+def test_a_file_that_cannot_be_read_does_not_wait(web: httpx.Client) -> None:
+    places = [sent(web, b"\x1f\x8b packed", f"{k}.csv") for k in range(2)]
+    assert "unpack it" in web.get(places[0]).text
+    listed = web.get("/console/tables").text
+    assert ("0.csv" in listed, "1.csv" in listed) == (False, True)
+    mended = edit(web, places[0], {"action": "read", "read.format": "csv"})
+    assert mended.status_code == 422  # it is still there, to be read in another way
+    sent(web)
+    assert web.get(places[0]).status_code == 404  # its place is taken
+
+
+def test_what_must_be_said_is_asked_before(web: httpx.Client) -> None:
+    place = sent(web, "d;x\n01/02/2020;1\n03/04/2020;2\n")
+    asked = edit(web, place, {"action": "accept", "dataset": "d"})
+    assert (asked.status_code, "Dates of d can be read" in asked.text) == (422, True)
+    said = {"action": "accept", "dataset": "d", "read.dates": "month-first"}
+    assert edit(web, place, said).status_code == 303
+    assert 'value="%m/%d/%Y"' in web.get(place).text

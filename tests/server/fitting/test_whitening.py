@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.steps import Released
-from reticent_server.fitting import coordinates
 from reticent_server.fitting.covariance import calmed_meat, sandwich
+from reticent_server.fitting.public import coordinates
 from reticent_server.fitting.public.coordinates import (
     WIDE,
     clipped_moment,

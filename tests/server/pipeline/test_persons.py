@@ -128,6 +128,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
         {"column": "person", "max_rows": 1, "gaps": False},
     )
     plain = {"lower": 0.0, "levels": None, "date": False, "derived": None, "role": None}
+    plain |= {"ordered": False}
     assert view["schema"]["columns"] == {
         "visits": plain | {"kind": "integer", "upper": 3.0, "missing": []},
         "m": plain | {"kind": "numeric", "upper": 1.0, "missing": [""]},

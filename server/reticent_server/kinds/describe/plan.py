@@ -186,7 +186,8 @@ def _own_profile(
     """Of the columns of other numbers that no profile resolves."""
     numbers = replace(design, columns=tuple(c.name for c in columns if is_number(c)))
     wanted = lacking(facts, numbers)
-    return plan_own_profile(facts, numbers, rho, wanted) if wanted else None
+    own = replace(design, columns=tuple(c.name for c in wanted))
+    return plan_own_profile(facts, own, rho, wanted) if wanted else None
 
 
 def _columns(

@@ -218,7 +218,7 @@ class DispersedPlan(PlannedOn):
     @property
     def outline(self) -> Outline:
         return replace(
-            self.base.outline,
+            self.base.outlined,
             rho=self.plan.rho + sum(self.amounts),
             reference=f"{self.plan.reference}; Lawless (1987)",
             passes=self.plan.passes + 1,

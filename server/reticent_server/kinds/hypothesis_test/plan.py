@@ -99,7 +99,7 @@ class HypothesisTestPlan(PlannedOn):
     @property
     def outline(self) -> Outline:
         return replace(
-            self.base.outline,
+            self.base.outlined,
             mechanism=f"{self.test} test from a {self.model.mechanism}",
             reference=f"{_REFERENCES}; {self.model.reference}",
         )

@@ -73,7 +73,7 @@ class ByPlan(PlannedOn):
 
     @property
     def outline(self) -> Outline:
-        return self.plan.outline
+        return self.plan.outlined
 
     @property
     def name(self) -> str:

@@ -140,7 +140,7 @@ class GroupSelections(PlannedOn):
 
     @property
     def outline(self) -> Outline:
-        one, rho = self.one.outline, disjoint_groups.of_equal_parts(self.one.part)
+        one, rho = self.one.outlined, disjoint_groups.of_equal_parts(self.one.part)
         return replace(
             one,
             rho=rho,

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Excel, SPSS, Stata, SAS, DuckDB and Arrow give the table that was written, with their dictionaries."""
+
+import sys
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyreadstat
+import pytest
+import xlsxwriter
+
+from reticent_server.catalog.schema_file import read_schema
+from reticent_server.domain.reading import UNSAID, Reading
+from reticent_server.errors import CuratorError
+from reticent_server.vault.draft import Proposal, draft_schema, propose
+from reticent_server.vault.files import read_blocks
+from support.databases.vaults import Vault
+
+FRAME = pd.DataFrame(
+    {
+        "id": [1.0, 2.0, 3.0, 4.0],
+        "sex": [1.0, 2.0, 9.0, 1.0],
+        "q": [1.5, 2.5, np.nan, 4.0],
+        "name": ["ä", "b", "", "d"],
+        "day": [date(2020, 1, k) for k in (1, 2, 3, 4)],
+    }
+)
+LABELS = ["Person", "Sex of the person", "", "", "Day of the visit"]
+CODES = {"sex": {1: "Male", 2: "Female", 9: "No answer"}}
+
+
+def cells(file: Path, proposal: Proposal) -> dict[str, list[Any]]:
+    names = [column.source for column in proposal.columns]
+    blocks = list(read_blocks(file, names, proposal.reading, 3))
+    assert [block.start for block in blocks] == [0, 3]
+    return {n: [c for block in blocks for c in block.columns[n].to_pylist()] for n in names}
+
+
+def book(file: Path) -> Path:
+    """Two sheets; the second has a title, its names in row 4, and empty columns on both sides."""
+    with xlsxwriter.Workbook(str(file), {"default_date_format": "dd.mm.yyyy"}) as written:
+        written.add_worksheet("Notes").write(0, 0, "of the ward")
+        sheet = written.add_worksheet("Data 2024")
+        sheet.write(0, 0, "Admissions")
+        sheet.write_row(3, 1, ["id", "Admitted", "weight (kg)", "ward", "", "ok"])
+        for k in range(4):
+            sheet.write(4 + k, 1, k + 1)
+            sheet.write_datetime(4 + k, 2, datetime(2024, 1, k + 1))  # noqa: DTZ001
+            sheet.write(4 + k, 3, "NA" if k == 2 else 70.1 + k)
+            sheet.write(4 + k, 4, "ab"[k % 2])
+            sheet.write(4 + k, 6, k % 2 == 0)
+    return file
+
+
+def test_a_sheet_of_excel(tmp_path: Path) -> None:
+    file = book(tmp_path / "a.xlsx")
+    proposal = propose(file)
+    assert proposal.reading == Reading(
+        "xlsx", decimal="point", thousands="none", header=4, sheet="Data 2024"
+    )
+    assert proposal.sheets == ("Notes", "Data 2024")
+    kinds = {column.source: column.kind for column in proposal.columns}
+    assert kinds == {
+        "id": "integer",
+        "Admitted": "date",
+        "weight (kg)": "numeric",
+        "ward": "categorical",
+        "ok": "boolean",
+    }
+    read = cells(file, proposal)
+    assert read["Admitted"][3] == "2024-01-04"
+    assert read["weight (kg)"] == ["70.1", "71.1", "NA", "73.1"]
+    assert read["ok"] == ["true", "false", "true", "false"]
+    with pytest.raises(CuratorError, match="no sheet 'Data'; it has 'Notes', 'Data 2024'"):
+        propose(file, Reading(sheet="Data"))
+    block = next(read_blocks(file, ["id"], proposal.reading))
+    assert block.place(1) == "row 2 (line 6)"  # of the sheet
+
+
+def test_a_sheet_is_loaded_by_what_its_draft_says(sqlite_vault: Vault, tmp_path: Path) -> None:
+    file = book(tmp_path / "a.xlsx")
+    text = draft_schema(file).replace("levels: []", 'levels: ["a", "b"]')
+    text = text.replace("date, lower: , upper: ", "date, lower: 2000-01-01, upper: 2030-01-01")
+    (tmp_path / "s.yaml").write_text(text.replace("lower: , upper: ", "lower: 0, upper: 100"))
+    schema = read_schema(tmp_path / "s.yaml")
+    read = sqlite_vault.read(sqlite_vault.load(file, schema).source, ["weight_kg"]).to_pydict()
+    assert read["weight_kg"] == [70.1, 71.1, 0.0, 73.1]
+
+
+def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> None:
+    file = tmp_path / "a.sav"
+    pyreadstat.write_sav(
+        FRAME,
+        str(file),
+        column_labels=LABELS,
+        variable_value_labels=CODES,
+        missing_ranges={"sex": [9]},
+    )
+    proposal = propose(file)
+    known = {column.source: column for column in proposal.columns}
+    assert known["sex"].levels == (("Male", ("1",)), ("Female", ("2",)))
+    assert (known["sex"].missing, known["sex"].label) == (("",), "Sex of the person")
+    assert (known["id"].kind, known["q"].kind, known["day"].kind) == ("integer", "numeric", "date")
+    read = cells(file, proposal)
+    assert read["sex"] == [1.0, 2.0, None, 1.0]
+    assert read["name"] == ["ä", "b", None, "d"]
+    assert read["day"][0] == date(2020, 1, 1)
+    assert 'sex: {kind: categorical, levels: {"Male": ["1"], "Female": ["2"]}' in draft_schema(file)
+
+
+def test_stata_and_sas(tmp_path: Path) -> None:
+    stata, sas = tmp_path / "a.dta", tmp_path / "a.xpt"
+    pyreadstat.write_dta(FRAME, str(stata), column_labels=LABELS, variable_value_labels=CODES)
+    pyreadstat.write_xport(FRAME.drop(columns="day"), str(sas))
+    for file, form in ((stata, "stata"), (sas, "sas")):
+        proposal = propose(file)
+        assert proposal.reading.format == form
+        assert cells(file, proposal)["q"] == [1.5, 2.5, None, 4.0]
+    assert dict(propose(stata).columns[1].levels)["No answer"] == ("9",)
+
+
+def test_a_table_of_duckdb_and_nothing_else_in_reach(tmp_path: Path) -> None:
+    file, elsewhere = tmp_path / "a.duckdb", tmp_path / "secret.csv"
+    elsewhere.write_text("x\n1\n")
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("create table t as select range as i, 'x' as g from range(4)")
+        connection.execute(f"create view v as select * from read_csv('{elsewhere}')")
+    with pytest.raises(CuratorError, match="as `sheet`: it has 't', 'v'"):
+        propose(file)
+    proposal = propose(file, Reading(sheet="t"))
+    assert cells(file, proposal) == {"i": [0, 1, 2, 3], "g": ["x"] * 4}
+    with pytest.raises(CuratorError, match="cannot be read as DuckDB"):
+        propose(file, Reading(sheet="v"))
+
+
+def test_an_arrow_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.feather"
+    pa.feather.write_feather(pa.Table.from_pandas(FRAME), str(file))
+    assert cells(file, propose(file))["q"] == [1.5, 2.5, None, 4.0]
+    file.write_bytes(b"ARROW1 secret")
+    with pytest.raises(CuratorError, match=r"^a.feather cannot be read as Arrow\.$"):
+        propose(file)
+
+
+ABSENT = {
+    "python_calamine": (b"PK\x03\x04", r"Excel files need .*reticent-server\[xlsx\]"),
+    "pyreadstat": (b"$FL2", r"SAS, Stata and SPSS need .*reticent-server\[stats\]"),
+    "duckdb": (bytes(8) + b"DUCK", r"DuckDB files need .*reticent-server\[duckdb\]"),
+}
+
+
+@pytest.mark.parametrize("module", ABSENT)
+def test_what_is_not_installed_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    content, message = ABSENT[module]
+    monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(CuratorError, match=message):
+        propose(tmp_path / "a", UNSAID)
