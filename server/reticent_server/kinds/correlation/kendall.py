@@ -112,11 +112,13 @@ def tau_b(T: FloatArray, sigma: float, ties: tuple[FloatArray, FloatArray]) -> T
 
 def _signs(ties: tuple[FloatArray, FloatArray]) -> tuple[PairSigns, ...]:
     """Those of c with 4/3 and, where bins can be merged, of d with −1/3."""
-    fine = [_sign(np.arange(len(w))) for w in ties]
+    places = [np.arange(len(w)) for w in ties]
+    x, y = (_sign(place) for place in places)
     if all(np.all(w == 1) for w in ties):
-        return (PairSigns(*fine, 1.0),)
-    merged = [_sign(np.arange(len(w)) // (1 if np.all(w == 1) else 2)) for w in ties]
-    return PairSigns(*fine, 4 / 3), PairSigns(*merged, -1 / 3)
+        return (PairSigns(x, y, 1.0),)
+    halves = (k // (1 if np.all(w == 1) else 2) for k, w in zip(places, ties, strict=True))
+    x2, y2 = (_sign(place) for place in halves)
+    return PairSigns(x, y, 4 / 3), PairSigns(x2, y2, -1 / 3)
 
 
 def _sign(place: NDArray[np.int64]) -> FloatArray:
