@@ -3,7 +3,7 @@
 
 Tables of a normal, a skewed (log-normal), a whole (Poisson), a categorical column, and one with missing cells, by a group of 30 %. The
 error is the root mean square distance from the truth, relative to that of the same figure of the same table without noise, values clipped
-alike; the truth is that of a million records. Planned, mapped and released by the server's own code, without a profile and with one.
+to the declared bounds; the truth is that of a million records. Planned, mapped and released by the server's own code, without a profile and with one.
 """
 
 from collections import defaultdict

@@ -85,10 +85,11 @@ def test_a_persons_rows_may_lie_in_several_groups(seed: Any) -> None:
 
 
 def test_parts_are_what_they_are_proved_as() -> None:
-    """Each column's counts add 1 to one cell at most; sums are of vectors no longer than √(a² + 1)."""
+    """Each column's counts add 1 to one cell at most; sums are of vectors no longer than √(a² + 1), whatever a cell holds."""
     plan = planned("by group")
-    step = next(plan.run())
-    for part, found in zip(step.parts, step.map_fn(whole(people(500), {"m": np.zeros(500, bool)})), strict=True):  # fmt: skip
+    step, table = next(plan.run()), people(500)
+    table["y"][:3] = (1e3, -1e3, np.inf)  # beyond the declared bounds, as a source may give
+    for part, found in zip(step.parts, step.map_fn(whole(table, {"m": np.zeros(500, bool)})), strict=True):  # fmt: skip
         match part:
             case CountSum():
                 assert found.shape == (500,)

@@ -40,7 +40,7 @@ from reticent_server.kinds.shared.groups import (
     moments_part,
     weight,
 )
-from reticent_server.kinds.shared.ranges import ClipRange, clip_range
+from reticent_server.kinds.shared.ranges import declared_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +121,8 @@ def plan_group_mean(
     """Means at `rho` (RHO_UNITS). Raises InvalidQuery."""
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
-    bounds = _bounds(facts, column)
+    bounds = declared_range(facts, column)
     a = weight(bounds.tilt)
     map_fn = GroupMomentsMap(design, groups, ComparedValue(column.name), bounds, a)
     plan = GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
     return by_plan(facts, plan, groups)
-
-
-def _bounds(facts: DatasetFacts, column: Column) -> ClipRange:
-    """The declared bounds, with the mean that a profile leads to expect. Bounds that coincide are
-    given a width of 2."""
-    if not column.upper > column.lower:
-        return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
-    known = clip_range(facts, column)
-    return ClipRange(column.lower, column.upper, known.expected, known.sd)

@@ -73,6 +73,15 @@ def clip_range(facts: DatasetFacts, column: Column) -> ClipRange:
     return ClipRange(lower, upper, min(max(expected, lower), upper), public_sd(facts, column))
 
 
+def declared_range(facts: DatasetFacts, column: Column) -> ClipRange:
+    """The declared bounds, with the mean that a profile leads to expect: nothing is clipped. Bounds
+    that coincide are given a width of 2."""
+    if not column.upper > column.lower:
+        return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
+    known = clip_range(facts, column)
+    return ClipRange(column.lower, column.upper, known.expected, known.sd)
+
+
 def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
     """A public standard deviation: what the range or the released quartiles say, the larger one."""
     known = facts.profile.columns.get(column.name) if facts.profile else None

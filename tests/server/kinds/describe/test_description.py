@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.domain.facts import Profile
+from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, Profile
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.kinds import registry
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.describe.moments import NoisyMoments
+from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.shared.ranges import ClipRange
 from support.fits.regressions import whole
 from support.kinds.named_tests import PEOPLE, offer, people, people_facts
@@ -79,7 +80,39 @@ def test_bins_hold_what_numpy_counts() -> None:
     found = column(described(Describe(("y",)), table), "y")
     inner = np.searchsorted(found.edges[1:-1], table["y"], side="right")
     assert found.groups[0].counts == pytest.approx(np.bincount(inner, minlength=len(found.edges) - 1), abs=1)  # fmt: skip
-    assert found.clipped == (found.edges[0], found.edges[-1])
+    assert found.clipped == (-10.0, 10.0)
+    assert -10 < found.edges[0] < found.edges[-1] < 10
+
+
+def long_tailed(seed: int = 0) -> Any:
+    """20,000 records, y lognormal of sigma 1.5 within bounds far beyond the likely range, and their facts."""
+    y = np.clip(np.exp(1.5 * np.random.default_rng(seed).normal(size=20_000)), 0.0, 500.0)
+    known = {"y": ColumnProfile(quantiles=tuple(np.quantile(y, PROFILE_PROBABILITIES)))}
+    columns = (Column("y", ColumnKind.NUMERIC, 0.0, 500.0), *PEOPLE[1:])
+    return people(20_000) | {"y": y}, replace(facts_of(20_000, columns), profile=Profile(known))
+
+
+def test_mean_and_standard_deviation_are_of_the_whole_of_a_long_tail() -> None:
+    table, facts = long_tailed()
+    y = table["y"]
+    found = column(described(Describe(("y",)), table, facts=facts), "y")
+    (group,) = found.groups
+    assert np.clip(y, found.edges[0], found.edges[-1]).std() < 0.8 * y.std()
+    assert group.mean.value == pytest.approx(y.mean(), rel=3e-3)
+    assert group.standard_deviation.value == pytest.approx(y.std(), rel=3e-2)
+    other = outcome(registry.plan(facts, Mean("y"), offer(CLEAR)), whole(table, {}))
+    assert group.mean.value == pytest.approx(other.value, rel=3e-3)
+    assert group.mean.confidence_interval == pytest.approx(other.confidence_interval, rel=2e-2)
+
+
+def test_sampling_of_a_standard_deviation_counts_what_is_beyond_the_histogram() -> None:
+    """Where noise is nothing, the interval is as wide as the fourth moment of the values makes it, or wider."""
+    table, facts = long_tailed()
+    found = column(described(Describe(("y",)), table, facts=facts), "y")
+    z = table["y"] - table["y"].mean()
+    error = np.sqrt((np.mean(z**4) - np.mean(z**2) ** 2) / len(z))
+    low, high = found.groups[0].standard_deviation.confidence_interval
+    assert (high**2 - low**2) / (2 * 1.96) > 0.95 * error
 
 
 def test_without_a_profile_a_first_step_finds_the_bins() -> None:
@@ -122,7 +155,7 @@ def test_a_profile_of_some_columns_is_used_for_these() -> None:
     whole_facts = people_facts(2000)
     known = {k: v for k, v in whole_facts.profile.columns.items() if k != "x"}
     plan = registry.plan(replace(whole_facts, profile=Profile(known)), Describe(), offer(1))
-    assert plan.own.map_fn.design.columns == ("x",)
+    assert {measure.column.name for measure in plan.own.map_fn.measures} == {"x"}
 
 
 def test_a_public_number_takes_noise_away() -> None:

@@ -9,7 +9,9 @@ import pytest
 from scipy import stats
 
 from reticent_server.domain.facts import ColumnProfile, Profile
+from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.correlation.kendall import tau_b, tied_within
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.correlation.kind import Correlation
 from reticent_server.kinds.correlation.scores import grades_of
@@ -56,19 +58,57 @@ def test_spearmans_is_scipys_where_the_released_quantiles_are_right() -> None:
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
-def test_kendalls_is_scipys_of_binned_values(alternative: str) -> None:
+def test_kendalls_is_scipys_of_the_values(alternative: str) -> None:
+    """Of a column in bins, which are not seen in the reply, and one of whole numbers whose ties are."""
     table = people(N)
     table["k"] = np.clip(np.rint(table["k"] - 0.2 * table["y"]), 0, 9)
     query = Correlation(("y", "k"), "kendall", alternative)
     plan = CORRELATION.plan(people_facts(N), query, QUIET)
     found = outcome(plan, block_of(**table))
-    y, k = (
-        np.searchsorted(e, table[c], side="right")
-        for c, e in zip(("y", "k"), plan.cells.edges, strict=True)
-    )
-    theirs = stats.kendalltau(y, k, alternative=alternative, method="asymptotic")
-    assert found.effect == pytest.approx(theirs.statistic, abs=0.002)
-    assert stats.norm.isf(found.p_value) == pytest.approx(stats.norm.isf(theirs.pvalue), abs=0.3)
+    theirs = stats.kendalltau(table["y"], table["k"], alternative=alternative, method="asymptotic")
+    assert found.effect == pytest.approx(theirs.statistic, abs=0.004)
+    assert stats.norm.isf(found.p_value) == pytest.approx(stats.norm.isf(theirs.pvalue), abs=0.4)
+
+
+def test_kendalls_of_whole_numbers_in_a_bin_each_is_scipys() -> None:
+    T = np.random.default_rng(3).integers(1, 60, (5, 4)).astype(float)
+    x, y = np.divmod(np.repeat(np.arange(20), T.ravel().astype(int)), 4)
+    ties = (np.ones(5), np.ones(4))
+    assert tau_b(T, 0.0, ties).value == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert tau_b(T, 0.0, ties).lacking == 0
+
+
+@pytest.mark.parametrize("r", [-0.95, -0.7, 0.3, 0.7, 0.95])
+def test_kendalls_of_normal_pairs_is_without_the_bias_of_its_bins(r: float) -> None:
+    """Counts are those of the law: τ = 2/π·arcsin r is within what is allowed for, and near for all but the strongest."""
+    edges = stats.norm.ppf(np.arange(1, 10) / 10)
+    z = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
+    ends = np.concatenate([[-np.inf], edges, [np.inf]])
+    rows = np.diff(stats.norm.cdf((ends - r * z[:, None]) / np.sqrt(1 - r * r)), axis=1)
+    T = 1e6 * rows.reshape(10, 200, 10).mean(axis=1) / 10
+    tau = tau_b(T, 0.0, (np.zeros(10), np.zeros(10)))
+    truth = 2 / np.pi * np.arcsin(r)
+    assert abs(tau.value) <= abs(truth) + 1e-3
+    assert abs(truth) <= abs(tau.value + tau.lacking)
+    assert tau.value == pytest.approx(truth, abs=0.02 if abs(r) > 0.9 else 0.007)
+
+
+def test_values_are_tied_within_a_bin_of_one_value_or_of_whole_numbers() -> None:
+    whole = Column("k", ColumnKind.INTEGER, 0, 9)
+    assert tied_within(whole, (1.0, 4.0, 9.0)) == pytest.approx([1, 1 / 3, 1 / 5, 1])
+    number = Column("y", ColumnKind.NUMERIC, 0, 9)
+    assert tied_within(number, (2.0, float(np.nextafter(2.0, 9)), 5.0)).tolist() == [0, 1, 0, 0]
+
+
+def test_noise_of_kendalls_is_what_is_said() -> None:
+    """1,000 draws of normal noise about the same counts: the standard error's noise within a tenth."""
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=4000)
+    y = 0.5 * x + rng.normal(size=4000)
+    T = np.histogram2d(stats.rankdata(x), stats.rankdata(y), bins=8)[0]
+    ties = (np.zeros(8), np.zeros(8))
+    draws = [tau_b(T + rng.normal(0, 6, T.shape), 6.0, ties) for _ in range(1000)]
+    assert np.std([d.value for d in draws]) == pytest.approx(np.mean([d.noise for d in draws]), rel=0.12)  # fmt: skip
 
 
 @pytest.mark.slow
@@ -92,7 +132,7 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:
-    """Of normal pairs; truths are those of a large table, as each method sees it."""
+    """Of normal pairs; truths are those of a large table, as each method sees it, and Kendall's of the law."""
     rng = np.random.default_rng(6)
 
     def make(n: int) -> dict[Any, Any]:
@@ -103,13 +143,11 @@ def test_intervals_cover_a_strong_correlation(method: str) -> None:
     public = facts(2000, **make(20_000))
     plan = CORRELATION.plan(public, query, BUSY)
     large = CORRELATION.plan(public, query, offer(100, 100))
-    truth = outcome(large, block_of(**make(400_000))).effect if method != "kendall" else None
-    if truth is None:
-        big, edges = make(40_000), plan.cells.edges
-        bins = [np.searchsorted(e, big[c], side="right") for c, e in zip("xy", edges, strict=True)]
-        truth = stats.kendalltau(*bins).statistic
+    kendall = method == "kendall"
+    truth = 2 / np.pi * np.arcsin(0.7) if kendall else outcome(large, block_of(**make(400_000))).effect  # fmt: skip
     results = [outcome(plan, block_of(**make(2000))).effect_interval for _ in range(400)]
-    assert 0.90 <= np.mean([low <= truth <= high for low, high in results]) <= 0.99
+    covered = np.mean([low <= truth <= high for low, high in results])
+    assert 0.90 <= covered <= (1.0 if kendall else 0.99)
 
 
 def test_grades_of_counted_values_are_their_middle_ranks() -> None:
