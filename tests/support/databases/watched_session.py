@@ -11,11 +11,13 @@ from typing import Any
 import adbc_driver_manager
 
 from reticent_server.app import build_services, create_app
-from reticent_server.cli.dataset_load import load_dataset, open_catalog
+from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.dataset_register import SourcePlace, register_dataset
 from reticent_server.cli.init import prepare
 from reticent_server.domain.query import Privacy
+from reticent_server.domain.source import VaultTable
 from reticent_server.kinds.mean.kind import Mean
+from reticent_server.opening import open_catalog
 from reticent_server.pipeline import answer
 from reticent_server.settings import Settings
 from reticent_server.vault.readers import open_reader
@@ -46,7 +48,7 @@ def recorded() -> dict[str, set[str]]:
             return super().__new__(cls, **options)
 
     sys.addaudithook(watch)
-    adbc_driver_manager.AdbcDatabase = WatchedDatabase
+    adbc_driver_manager.AdbcDatabase = WatchedDatabase  # type: ignore[misc]
     return opened
 
 
@@ -57,12 +59,13 @@ def loaded(settings: Settings) -> int:
         facts = load_dataset(settings, "d", Path("rows.csv"), Path("s.yaml")).facts
     with open_catalog(settings) as catalog:
         source = catalog.source(facts.version_id)
+    assert isinstance(source, VaultTable)
     batches = open_reader(settings.vault_url, source).batches(["x"])
     rows = sum(batch.unwrap().num_rows for batch in batches)
     Path("other.yaml").write_text(Path("s.yaml").read_text())
     place = SourcePlace(url="sqlite:///other.db", table="t")
     register_dataset(settings, "r", place, Path("other.yaml"))
-    return rows
+    return int(rows)
 
 
 def answered(settings: Settings) -> list[str]:
@@ -76,7 +79,9 @@ def answered(settings: Settings) -> list[str]:
         services.ledger.set_analyst_budget(analyst_id, name, name, epsilon=9, delta=1e-3, by="t")
         services.access.grant(analyst_id, name, by="t")
         ask = answer.Ask(name, Mean("x"), Privacy(1.0))
-        body = answer.answer(services, services.access.authenticate(key), ask)
+        principal = services.access.authenticate(key)
+        assert principal is not None
+        body = answer.answer(services, principal, ask)
         statuses.append(json.loads(body)["status"])
     services.engine.close()
     return statuses
