@@ -11,7 +11,7 @@ from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.models import SUITE, named
 from benchmarks.gauntlet.run import asked
 
-SAMPLES = 5  # of each model: the three take 2 s of a core
+SAMPLES = 3  # of each model: the three take a second of a core
 EPSILON = 1.0
 JUDGED = {"answered", "coverage", "rms z", "wild", "short"}
 MOST_FLAGGED = 0.25  # of all coefficients: about .02 are

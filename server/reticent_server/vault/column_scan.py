@@ -2,6 +2,7 @@
 """What a column of a file may be, by all of its cells that are looked at: numbers in some style, dates in some form, words,
 and the texts that stand for missing cells. For the curator who brings the file."""
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -67,6 +68,9 @@ FORMS = (
 )
 """Usual forms of dates; with a time of day after ISO 8601's in any case."""
 
+_SHORTEST_DATE = len("1.2.03")
+"""Letters of the shortest text that one of the forms reads; each reads digits."""
+
 
 @dataclass(slots=True)
 class ColumnScan:
@@ -108,7 +112,7 @@ class ColumnScan:
         words = pc.is_in(pc.utf8_lower(texts), pa.array(list(BOOLEAN_TEXTS)))
         self.is_boolean = self.is_boolean and _all(words)
         self.styles = tuple(s for s in self.styles if _all(are_numbers(texts, s)))
-        self.forms = tuple(f for f in self.forms if _are_dates(texts, f))
+        self.forms = _forms_of(texts, self.forms)
         if self.styles:
             self._add_numbers(texts, self.styles[0])
 
@@ -187,7 +191,13 @@ def _all(found: pa.Array) -> bool:
     return bool(pc.all(found, min_count=0).as_py())
 
 
+def _forms_of(texts: pa.Array, forms: tuple[str, ...]) -> tuple[str, ...]:
+    """Those that read every text. The first text is looked at alone: most columns are no dates, and it says so."""
+    first = texts[0].as_py()
+    if len(first) < _SHORTEST_DATE or re.search("[0-9]", first) is None:
+        return ()
+    return tuple(form for form in forms if _are_dates(texts[:1], form) and _are_dates(texts, form))
+
+
 def _are_dates(texts: pa.Array, form: str) -> bool:
-    """The first text is tried alone: most columns are no dates, and it says so."""
-    first = text_days(texts[:1], form)
-    return bool(np.isfinite(first).all() and np.isfinite(text_days(texts, form)).all())
+    return bool(np.isfinite(text_days(texts, form)).all())

@@ -49,6 +49,8 @@ def text_days(cells: pa.Array, form: str) -> FloatArray:
     """Days of texts in a format; NaN for others."""
     parts = pc.extract_regex(cells, _pattern(form))
     known = pc.is_valid(parts).to_numpy(zero_copy_only=False)
+    if not known.any():
+        return np.full(len(cells), np.nan)
     year, month, day = _year(parts, form), _month(parts, form), _numbers(parts, "d")
     real = known & (year > 0) & (month > 0) & (month < 13) & (day > 0)
     first = np.where(real, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The root of the command line: every command is there, and errors are one line."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 from reticent_server import cli
+from support.processes import forked
+
+PATIENCE = 300  # seconds
 
 HEAVY = (
     "adbc_driver_manager",
@@ -125,8 +129,11 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_commands_that_read_no_row_import_the_database_alone(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "reticent_server.cli", "init"]
-    subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+    given = (str(tmp_path), ["init"])
+    begun = forked.forked(forked.command, given, os.environ, tmp_path / "init.log")
+    with begun.stdout as told:
+        told.read()
+    assert begun.wait(PATIENCE) == 0
     found = imports([(*command, "--json") for command in WITHOUT_ROWS], tmp_path)
     assert found == {command: {"sqlalchemy"} for command in found}
 

@@ -203,6 +203,12 @@ def test_dates_of_every_usual_form(tmp_path: Path) -> None:
     assert [column.form for column in propose(file).columns] == list(DATES.values())
 
 
+def test_the_shortest_date_is_one_and_what_is_shorter_or_has_no_digit_is_none() -> None:
+    assert scanned("1.2.03").forms == ("%d.%m.%y",)
+    assert scanned("1.2.3", "1.2.03").forms == scanned("Monday").forms == ()
+    assert scanned("2020-01-31", "yesterday").forms == ()
+
+
 def scanned(*texts: str) -> ColumnScan:
     scan = ColumnScan()
     scan.add(pa.array(texts))
