@@ -111,7 +111,11 @@ class Design:
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
     def completed(self, frame: Frame) -> Frame:
-        """The frame with the months and years that are factors, where it has their dates."""
+        """The frame with the months and years that are factors, where it has their dates. Raises InvalidFormula of a list."""
+        if not hasattr(frame, "keys"):
+            raise InvalidFormula(
+                'New data are columns by name: a data frame, or {"x": [1, 2], "g": ["a", "b"]}.'
+            )
         parts = [name for name in self.factors if name not in frame and _CALL.fullmatch(name)]
         read = [name for name in parts if _column(name) in frame]
         return {**frame, **{name: _number(name, frame, "").real for name in read}}
