@@ -194,7 +194,12 @@ def _number(  # noqa: PLR0911 - one for each sort of value
     if text.startswith("("):
         return _number(text[1:-1], frame, moved)
     name = text.strip("`")
-    values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
+    try:
+        values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
+    except (TypeError, ValueError) as error:
+        raise InvalidFormula(
+            f"The new data's {name} holds a cell that is neither a number nor a date."
+        ) from error
     return values + (1j * _STEP if name == moved else 0.0)
 
 
