@@ -38,7 +38,10 @@ from pathlib import Path
 import _pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("server", "client", "r", "tests", "benchmarks", "migrations", "pyproject.toml")
+COPIED = (
+    *("server", "client", "r", "tests", "benchmarks", "migrations", "docs", "tools"),
+    "pyproject.toml",
+)
 COMPILED = ("server", "client", "tests/support", "benchmarks")
 SECONDS = 900
 LIBRARIES = (
@@ -222,7 +225,11 @@ def _green(tree: Path, test: str, selection: str) -> bool:
     """Whether the test's cases of a selection pass in the copy; what does not end does not pass."""
     child = os.fork()
     if child == 0:
-        os._exit(_passed(tree, test, selection))
+        status = 1
+        try:
+            status = _passed(tree, test, selection)
+        finally:  # whatever pytest raises: a child never goes on as what it was forked from
+            os._exit(status)
     ended = time.monotonic() + SECONDS
     while time.monotonic() < ended:
         found, status = os.waitpid(child, os.WNOHANG)

@@ -28,9 +28,9 @@ def write(folder: Path) -> None:
     (folder / "people.yaml").write_text(SCHEMA, "utf-8")
 
 
-def commands(folder: Path | str) -> list[list[str]]:
+def commands(folder: Path | str, file: str = "people.csv") -> list[list[str]]:
     """The curator's commands from a file to an analyst with a budget; the last one prints ada's key."""
-    files = [f"{folder}/people.csv", "--schema", f"{folder}/people.yaml"]
+    files = [f"{folder}/{file}", "--schema", f"{folder}/people.yaml"]
     return [
         ["dataset", "load", "people", *files],
         ["budget", "set", "--dataset", "people", *CAP],

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.packages import people
+from tools.packages import files, people
 from tools.packages.environments import ROOT, Environment, build_wheels, environment
 
 INSTALLERS = 2  # installations at a time: an installation waits for the disk half of its time
@@ -38,11 +38,14 @@ def extras(name: str) -> list[str]:
     return list(tomllib.loads(text)["project"]["optional-dependencies"])
 
 
-def load(server: Environment) -> str:
+def load(server: Environment, suffix: str = "csv") -> str:
     """init → load → budget → analyst, in the environment's own directory; ada's key."""
     people.write(server.home)
+    if suffix != "csv":
+        files.write(server.home / "people.csv", suffix)
     server.run(["reticent", "init"])
-    *_, said = [server.run(["reticent", *words]) for words in people.commands(server.home)]
+    words = people.commands(server.home, f"people.{suffix}")
+    *_, said = [server.run(["reticent", *each]) for each in words]
     assert "people" in server.run(["reticent", "budget", "show"])
     return str(json.loads(said)["key"])
 
@@ -83,7 +86,24 @@ def word(server: Environment) -> None:
     server.program("with_export")
 
 
-OF_SERVER: Mapping[str, Callable[[Environment], None]] = {"dask": dask, "demo": demo, "word": word}
+def loading(suffix: str) -> Callable[[Environment], None]:
+    """A table of a file that the extra reads."""
+
+    def loaded(server: Environment) -> None:
+        load(server, suffix)
+
+    return loaded
+
+
+OF_SERVER: Mapping[str, Callable[[Environment], None]] = {
+    "dask": dask,
+    "demo": demo,
+    "duckdb": loading("duckdb"),
+    "files": loading("dta"),
+    "stats": loading("dta"),
+    "word": word,
+    "xlsx": loading("xlsx"),
+}
 """What is done with each extra of the server. Those of the client have a program each, `with_<extra>.py`."""
 
 
