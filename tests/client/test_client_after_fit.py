@@ -368,3 +368,15 @@ def test_months_and_years_are_factors_of_a_date(data: pd.DataFrame) -> None:
         for name in means.names
     ]
     np.testing.assert_allclose(means.estimates, grid)
+
+
+@pytest.mark.parametrize(
+    ("frame", "named"), [([{"x": 1.0}], "columns by name"), ({"x": ["many"]}, "neither a number")]
+)
+def test_new_data_that_cannot_be_read_are_refused(
+    data: pd.DataFrame, frame: Any, named: str
+) -> None:
+    fit = released(smf.ols("y ~ x", data).fit(), "y ~ x")
+    for ask in (fit.predict, fit.margins):
+        with pytest.raises(reticent.InvalidFormula, match=named):
+            ask(frame)

@@ -137,6 +137,15 @@ def test_of_a_pair_that_cannot_be_told_apart_the_sum_is_tested() -> None:
         assert f"epsilon: {named}." in str(refused.value)
 
 
+def test_what_few_records_decide_is_tested_by_no_hypothesis() -> None:
+    fit = with_directions()
+    fit.result["estimable"][3] = False  # its direction is resolved: few records decide it
+    for text in ("g[b] = 0", "g[b] = Intercept", "Intercept, g[b]"):
+        with pytest.raises(reticent.NotEstimable):
+            fit.wald_test(text)
+    assert 0 <= fit.wald_test("x1 + x2, x1:x2").pvalue <= 1
+
+
 def test_directions_have_the_size_of_the_fit() -> None:
     fit = with_directions()
     fit.check()

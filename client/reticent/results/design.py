@@ -111,7 +111,11 @@ class Design:
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
     def completed(self, frame: Frame) -> Frame:
-        """The frame with the months and years that are factors, where it has their dates."""
+        """The frame with the months and years that are factors, where it has their dates. Raises InvalidFormula of a list."""
+        if not hasattr(frame, "keys"):
+            raise InvalidFormula(
+                'New data are columns by name: a data frame, or {"x": [1, 2], "g": ["a", "b"]}.'
+            )
         parts = [name for name in self.factors if name not in frame and _CALL.fullmatch(name)]
         read = [name for name in parts if _column(name) in frame]
         return {**frame, **{name: _number(name, frame, "").real for name in read}}
@@ -190,7 +194,12 @@ def _number(  # noqa: PLR0911 - one for each sort of value
     if text.startswith("("):
         return _number(text[1:-1], frame, moved)
     name = text.strip("`")
-    values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
+    try:
+        values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
+    except (TypeError, ValueError) as error:
+        raise InvalidFormula(
+            f"The new data's {name} holds a cell that is neither a number nor a date."
+        ) from error
     return values + (1j * _STEP if name == moved else 0.0)
 
 

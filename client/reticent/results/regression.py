@@ -183,11 +183,22 @@ class RegressionResults(Coefficients):
         )
 
     def _can_test(self, R: FloatArray) -> bool:
-        """By the released directions; by the flags of what R (k, p) names where a release has none."""
+        """By the released directions; by the flags of what R (k, p) names where a release has none.
+
+        A coefficient that the directions tell and that has no interval all the same is decided by few records or few
+        events: then nothing that is made of it has one.
+        """
         directions = self.result.get("directions")
+        named = np.flatnonzero(np.any(R, axis=0))
         if directions is None:
-            return bool(np.all(np.array(self.estimable)[np.any(R, axis=0)]))
-        return _hypotheses.unresolved_share(R, directions) <= _MOSTLY
+            return all(self.estimable[i] for i in named)
+        alone = np.eye(len(self.names))
+        withheld = any(
+            not self.estimable[i]
+            and _hypotheses.unresolved_share(alone[i : i + 1], directions) <= _MOSTLY
+            for i in named
+        )
+        return not withheld and _hypotheses.unresolved_share(R, directions) <= _MOSTLY
 
     def summary(self, *, exp: bool = False) -> Text:
         """The fit, its guarantee and its charge as a text. exp: exponentials (odds ratios, rate ratios)."""

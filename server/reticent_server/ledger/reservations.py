@@ -7,8 +7,10 @@ from secrets import token_urlsafe
 
 from sqlalchemy import Connection
 
+from reticent_server.accounting import gaussian_account
 from reticent_server.chain import repository as chain
 from reticent_server.chain.entries import Draft, canonical_json, digest
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.reservation import Reservation
 from reticent_server.errors import BudgetExhausted, IdempotencyConflict, NotFound
 from reticent_server.ledger import repository
@@ -103,7 +105,7 @@ def _debit(connection: Connection, record: ReleaseRecord, account_id: str) -> Dr
         raise no_account(is_analysts=account_id.startswith("analyst:"))
     amount = charge(record.cost, account.rule)
     if not repository.spend(connection, account_id, amount):
-        raise exhausted(repository.account(connection, account_id) or account)
+        raise exhausted(repository.account(connection, account_id) or account, amount)
     detail = {"release_sha256": release_digest(record), TURN: turn_of(record)}
     actor = record.owner or CURATOR
     return Draft("debit", account_id, actor, record.created_at, record.id, amount, detail)
@@ -120,8 +122,16 @@ def no_account(*, is_analysts: bool) -> BudgetExhausted:
     return BudgetExhausted(_NO_ACCOUNT[is_analysts])
 
 
-def exhausted(account: Balance) -> BudgetExhausted:
-    """Of a request for more than the account has left."""
+_UNPAYABLE = (
+    "Under this account's rule, gdp, a question with quantiles, other selections or a test of safety may have an epsilon "
+    "of at most about 2; ask with less. (A model has such a part where no profile tells its columns' quartiles.)"
+)
+
+
+def exhausted(account: Balance, amount: Amounts) -> BudgetExhausted:
+    """Of a request for more than the account has left. amount: what the account would be charged."""
+    if amount.primary == gaussian_account.UNPAYABLE:
+        return BudgetExhausted(_UNPAYABLE, implied(account, account.remaining))
     whose = (
         "Your remaining budget on this data set"
         if account.analyst_id

@@ -32,8 +32,9 @@ def refuse_uncovered(standing: Standing, least: PrivacyCost) -> None:
     for account, is_analysts in ((standing.population, False), (standing.analyst, True)):
         if account is None:
             raise no_account(is_analysts=is_analysts)
-        if not charge(least, account.rule).within(account.remaining):
-            raise exhausted(account)
+        amount = charge(least, account.rule)
+        if not amount.within(account.remaining):
+            raise exhausted(account, amount)
 
 
 def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:

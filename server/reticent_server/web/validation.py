@@ -44,7 +44,8 @@ _SENTENCES: Mapping[str, str] = {
     "union_tag_invalid": "must be of a kind that /openapi.json lists",
 }
 
-_REQUEST = ("body", "dataset", "query", "privacy", "epsilon", "delta", "limit", "offset")
+_WIDTHS = ("wanted", "ci_ratio", "half_width")
+_REQUEST = ("body", "dataset", "query", "privacy", "epsilon", "delta", "limit", "offset", *_WIDTHS)
 _PROJECT = ("project", "name", "purpose", "members", "ends_on", "budgets", "plan")
 _QUERIES = frozenset(each.name for kind in KINDS for each in fields(kind.query))
 _KNOWN = _QUERIES | {*_REQUEST, *_PROJECT}

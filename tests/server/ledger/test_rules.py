@@ -74,6 +74,11 @@ def test_what_is_no_budget_is_refused(epsilon: float, delta: float, rule: str) -
         budget(epsilon, delta, rule, zcdp_caps)  # type: ignore[arg-type]
 
 
+def test_an_epsilon_beyond_what_the_rule_can_certify_is_named() -> None:
+    with pytest.raises(InvalidPrivacy, match="an epsilon that protects something"):
+        budget(2000.0, 1e-3, "gdp", zcdp_caps)
+
+
 def test_a_cap_that_cannot_be_stored_is_refused() -> None:
     with pytest.raises(InvalidPrivacy):
         budget(1.0, 1e-6, "zcdp", lambda *_: (MAX_AMOUNT + 1, 0))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from reticent_server.accounting import gaussian_account
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -66,6 +67,14 @@ def test_an_account_covers_what_it_has_left_and_no_unit_more(rule: Rule) -> None
     for standing in (Standing(short, enough), Standing(enough, short), Standing(None, enough)):
         with pytest.raises(BudgetExhausted):
             refuse_uncovered(standing, least)
+
+
+def test_what_the_rule_gdp_has_no_price_for_is_told_from_what_is_spent() -> None:
+    rich = account("gdp", 10**15, 0)
+    dear = PrivacyCost(epsilon=2 * 10**9, delta=0, rho=gaussian_account.MOST + 1)
+    with pytest.raises(BudgetExhausted, match="at most about 2"):
+        refuse_uncovered(Standing(rich, rich), dear)
+    refuse_uncovered(Standing(rich, rich), replace(dear, rho=gaussian_account.MOST))
 
 
 def test_what_is_out_of_range_is_said_first() -> None:

@@ -5,12 +5,15 @@ from math import inf
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.domain.precision import ForecastPrecision, from_ratios, single
 from reticent_server.errors import InvalidQuery
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.wanted import Wanted
+from reticent_server.web.validation import explained
 from support.installations.small import Api, Installation
 from support.kinds.examples import FIELDS
 
@@ -132,3 +135,13 @@ def test_room_for_noise() -> None:
     assert two.half_widths == (None, None)
     with pytest.raises(InvalidQuery):
         Wanted().check(ForecastPrecision((), (), ()))
+
+
+@pytest.mark.parametrize("wanted", [{"ci_ratio": 1.0}, {"ci_ratio": -3}, {"half_width": 0}])
+def test_a_width_that_cannot_be_is_named(wanted: dict[str, float]) -> None:
+    body = {"dataset": "people", "query": {"kind": "count"}, "wanted": wanted}
+    with pytest.raises(ValidationError) as refused:
+        PlanBody.model_validate(body)
+    errors = [{**each, "loc": ("body", *each["loc"])} for each in refused.value.errors()]
+    (name,) = wanted
+    assert str(explained(errors)) == f"wanted.{name} is too small."
