@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from reticent_server.domain.reading import ENCODINGS, SEPARATORS, Reading
+from reticent_server.errors import CuratorError
 from reticent_server.vault.csv_file import dialect
 from reticent_server.vault.headers import header_row
 
@@ -31,6 +32,8 @@ _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UT
 def text_reading(path: Path, said: Reading) -> Reading:
     """What is said, and for the rest what the file looks like."""
     encoding = said.encoding or _encoding(path)
+    if encoding != "utf-16":
+        _refuse_zero_bytes(path)
     known = Reading(encoding=encoding)
     known = said.over(known)
     sample = _sample(path, encoding)
@@ -58,6 +61,17 @@ def _encoding(path: Path) -> str:
         except UnicodeDecodeError:
             return _of_one_byte(path)
     return "utf-8"
+
+
+def _refuse_zero_bytes(path: Path) -> None:
+    """No such text has any: raises CuratorError for UTF-16 without its mark, and for what is no text."""
+    with path.open("rb") as file:
+        while part := file.read(_AT_ONCE):
+            if b"\0" in part:
+                raise CuratorError(
+                    f"{path.name} has zero bytes: it is no text, or UTF-16 without a byte-order mark. "
+                    "Save it as UTF-8."
+                )
 
 
 def _of_one_byte(path: Path) -> str:

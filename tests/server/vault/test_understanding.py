@@ -275,3 +275,9 @@ def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
 def test_what_is_said_is_checked(said: dict[object, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_reading(said)
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,\x002\n3,4\n", "a,b\n1,2\n".encode("utf-16-le")])
+def test_zero_bytes_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(CuratorError, match="zero bytes: it is no text, or UTF-16 without"):
+        propose(written(tmp_path, content), UNSAID)
