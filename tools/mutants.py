@@ -186,7 +186,7 @@ def _copy(tree: Path) -> None:
         if source.is_dir():
             ignore = shutil.ignore_patterns("__pycache__")
             shutil.copytree(source, tree / name, ignore=ignore)
-        else:
+        elif source.exists():
             shutil.copy(source, tree / name)
     for name in COMPILED:
         mode = py_compile.PycInvalidationMode.CHECKED_HASH
