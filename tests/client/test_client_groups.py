@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases by group: their values by name, differences with the errors of both groups, tables and plots of all of them."""
 
+from copy import deepcopy
 from typing import Any
 
 import matplotlib as mpl
@@ -21,7 +22,7 @@ def estimate(level: str, value: float, error: float, **more: float) -> dict[str,
 
 def document(kind: str, groups: list[dict[str, Any]]) -> dict[str, Any]:
     query = {"kind": kind, "column": "price", "by": "zone"}
-    result = {"by": "zone", "groups": groups, "n": 20_000}
+    result = {"by": "zone", "groups": deepcopy(groups), "n": 20_000}
     return release("mean") | {"query": query, "result": result}
 
 

@@ -72,7 +72,9 @@ def desk(history: History, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     (place / "elsewhere").mkdir()
     (place / "elsewhere" / "b.parquet").write_bytes(parquet())
     (sources / "link").symlink_to(place / "elsewhere")
-    settings = copied.installation.settings.model_copy(update={"sources_folder": sources})
+    # each test enters anew: more often in a minute than a person may
+    changed = {"sources_folder": sources, "sign_ins_per_minute": 10**6}
+    settings = copied.installation.settings.model_copy(update=changed)
     with console(copied, lambda _: settings, reads=True) as desk:
         yield desk
 
