@@ -97,6 +97,22 @@ def test_the_line_is_of_the_target(planner: Api, query: dict[str, Any], said: st
     assert planned(planner, query)["answers"] == said
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (OLS, "scores cut as a whole"),
+        (MLE, "scores cut as a whole"),
+        (RLM, "Huber-Mallows"),
+        (MLE | {"target": "robust"}, "robust quasi-likelihood"),
+    ],
+)
+def test_the_mechanism_does_not_name_the_other_target(
+    planner: Api, query: dict[str, Any], said: str
+) -> None:
+    mechanism = planned(planner, query)["guarantee"]["mechanism"]
+    assert mechanism == f"noisy Newton ({said}), discrete Gaussian sums"
+
+
 @pytest.mark.parametrize("query", [OLS, RLM, MLE])
 def test_a_plan_forecasts_the_other_target_as_that_target_s_own_plan_does(
     planner: Api, query: dict[str, Any]

@@ -37,8 +37,30 @@ records covered .83 at epsilon = 1, with .35 .90; of 20,000 records no width dep
 UNBOUNDED = 1e300  # squared radius at which every weight is 1, within the floats
 
 
+class UnboundedScore:
+    """What scores of the textbook's targets have in common, in units of their scale: only the sum that they go into bounds them."""
+
+    __slots__ = ()
+
+    @property
+    def bound(self) -> float:
+        return np.inf
+
+    @property
+    def curvature_bound(self) -> float:
+        return 1.0
+
+    @property
+    def most(self) -> float:
+        return 1.0
+
+    @property
+    def mean_square(self) -> float:
+        return 1.0
+
+
 @dataclass(frozen=True, slots=True)
-class PlainScore:
+class PlainScore(UnboundedScore):
     """Least squares: q = z = (y − η)/s, h = 1. The sum that it goes into bounds it."""
 
     scale: float
@@ -55,24 +77,8 @@ class PlainScore:
         return -np.inf, np.inf
 
     @property
-    def bound(self) -> float:
-        return np.inf
-
-    @property
-    def curvature_bound(self) -> float:
-        return 1.0
-
-    @property
-    def most(self) -> float:
-        return 1.0
-
-    @property
     def curvature(self) -> ScoreCurvature:
         return STEADY
-
-    @property
-    def mean_square(self) -> float:
-        return 1.0
 
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""

@@ -14,6 +14,7 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression import target as linear_target
 from reticent_server.kinds.shared.linear.plan import (
+    LinearModel,
     LinearRegressionPlan,
     plan_linear_regression,
 )
@@ -72,7 +73,7 @@ def fitted(
 
 def target_of(plan: Any, block: Block) -> Target:
     """What a plan's fit would be without noise."""
-    linear = plan.mechanism.startswith("noisy Newton (Huber")
+    linear = isinstance(plan.model, LinearModel)
     target: Target = (linear_target if linear else glm_target).noise_free_fit(plan, block)
     return target
 

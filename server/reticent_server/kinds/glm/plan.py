@@ -62,11 +62,15 @@ class GlmModel:
     dispersion: float | None
     planned: bool
     whole: bool = False
-    mechanism: str = "noisy Newton (robust quasi-likelihood), discrete Gaussian sums"
     reference: str = (
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
         "Avella-Medina, Bradshaw & Loh (2023)"
     )
+
+    @property
+    def mechanism(self) -> str:
+        scores = "scores cut as a whole" if self.whole else "robust quasi-likelihood"
+        return f"noisy Newton ({scores}), discrete Gaussian sums"
 
     @property
     def answers(self) -> str:

@@ -11,7 +11,6 @@ the link log).
 """
 
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 from scipy.special import stdtr
@@ -21,7 +20,7 @@ from reticent_server.fitting.curvature import Bent, Growing, ScoreCurvature
 from reticent_server.fitting.row_tail import TailShape, tail_shape
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.fitting.trust import LIKELIHOOD_BEND
-from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE
+from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE, UnboundedScore
 from reticent_server.kinds.glm.quasi import log_link
 from reticent_server.numerics import families as laws
 
@@ -32,7 +31,7 @@ _SLOPE_STEP = 1e-3  # of η, of a central difference: its error is of order 10�
 
 
 @dataclass(frozen=True, slots=True)
-class LikelihoodScore:
+class LikelihoodScore(UnboundedScore):
     """Satisfies fitting.whole_scores.WholeScore. law: without a dispersion of its own; scale: s; start: η₀."""
 
     law: laws.Family
@@ -51,22 +50,6 @@ class LikelihoodScore:
     @property
     def _gain(self) -> float:
         return float(self.law.gain(np.array([self.start]))[0])
-
-    @property
-    def bound(self) -> float:
-        return inf
-
-    @property
-    def curvature_bound(self) -> float:
-        return 1.0
-
-    @property
-    def most(self) -> float:
-        return 1.0
-
-    @property
-    def mean_square(self) -> float:
-        return 1.0
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
         least = np.minimum(

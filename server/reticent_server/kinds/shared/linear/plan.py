@@ -34,8 +34,12 @@ class LinearModel:
 
     loss: ResidualLoss
     ridge: float | None = None
-    mechanism: str = "noisy Newton (Huber-Mallows), discrete Gaussian sums"
     reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
+
+    @property
+    def mechanism(self) -> str:
+        scores = "scores cut as a whole" if self.loss.whole else "Huber-Mallows"
+        return f"noisy Newton ({scores}), discrete Gaussian sums"
 
     @property
     def radius(self) -> float:
