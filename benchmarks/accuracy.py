@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of the private regression: a table of simulated cells, and house prices where they are at hand.
+"""Accuracy of the private regression: a table of simulated cells, and house prices where they are
+at hand.
 
-Simulated: x of unit variance with AR(.5) correlation, all slopes 1, no intercept in truth, errors of sd
-.5; the median over seeds of the L2 error of the slopes, beside OLS, the non-private robust fit and the
-figure to beat. House prices (King County): the worst coefficient's deviation from the noise-free fit of
-the same estimating equation, in that fit's standard errors, median over runs.
+Simulated: x of unit variance with AR(.5) correlation, all slopes 1, no intercept in truth, errors
+of sd .5; the median over seeds of the L2 error of the slopes, beside OLS, the non-private robust
+fit and the figure to beat. House prices (King County): the worst coefficient's deviation from the
+noise-free fit of the same estimating equation, in that fit's standard errors, median over runs.
 
-Everything runs through planning, the engine and the mechanisms; tables are standardised by a released
-profile of their own at ε = 1. Seeds were not used for tuning.
+Everything runs through planning, the engine and the mechanisms; tables are standardised by a
+released profile of their own at ε = 1. Seeds were not used for tuning.
 """
 
 import csv

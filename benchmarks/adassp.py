@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer: AdaSSP, linear regression by adaptively perturbed sufficient statistics, in plain numpy, with noise that is not secure.
+"""A peer: AdaSSP, linear regression by adaptively perturbed sufficient statistics, in plain numpy,
+with noise that is not secure.
 
-For v = (x, y) centred and scaled by told means and deviations, x with its constant, each record scaled down to a told norm B. A third
-of ρ each for neighbours that replace one record:
+For v = (x, y) centred and scaled by told means and deviations, x with its constant, each record
+scaled down to a told norm B. A third of ρ each for neighbours that replace one record:
 
     λ_min of XᵀX      Δ ≤ B²      by Weyl's inequality for xxᵀ − x′x′ᵀ
     XᵀX               Δ ≤ √2B²    in the Frobenius norm
     Xᵀy               Δ ≤ B²      as ‖x‖|y| ≤ B²/2
 
-λ̃ = max(0, λ_min + σ_λz − σ_λ√(2 log(6/β))), and the ridge is max(0, 2σ√(d log(2d²/β)) − λ̃), as in the paper with the constants of these
-sensitivities (β = .05). It has no intervals.
+λ̃ = max(0, λ_min + σ_λz − σ_λ√(2 log(6/β))), and the ridge is max(0, 2σ√(d log(2d²/β)) − λ̃), as in
+the paper with the constants of these sensitivities (β = .05). It has no intervals.
 
-Source: Wang (2018), "Revisiting differentially private linear regression: optimal and adaptive prediction & estimation", algorithm 2.
+Source: Wang (2018), "Revisiting differentially private linear regression: optimal and adaptive
+prediction & estimation", algorithm 2.
 """
 
 from math import log, sqrt

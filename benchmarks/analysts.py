@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many analysts at once on PostgreSQL, through HTTP: whether any request fails, and whether the ledger is right at the end.
+"""Many analysts at once on PostgreSQL, through HTTP: whether any request fails, and whether the
+ledger is right at the end.
 
-Every analyst asks for counts, one after the other, as fast as replies come: each under a key of its own, every tenth
-request again under the same key, with a look at the budget in between. PostgreSQL commits to the disk. At the end the whole chain is
-verified, and what was spent must be exactly what was answered.
+Every analyst asks for counts, one after the other, as fast as replies come: each under a key of its
+own, every tenth request again under the same key, with a look at the budget in between. PostgreSQL
+commits to the disk. At the end the whole chain is verified, and what was spent must be exactly what
+was answered.
 
 BENCH_ANALYSTS (100)   how many ask at the same time
 BENCH_SECONDS  (600)   for how long
@@ -32,15 +34,20 @@ from support.installations.small import build, opened, request_body, serving
 ANALYSTS = int(os.environ.get("BENCH_ANALYSTS", "100"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "600"))
 WORKERS = os.environ.get("BENCH_WORKERS", "2")
-EPSILON = 0.001  # of a count: ten thousand of them are within an analyst's ε = 100, a million within the cap of 1,000
+# of a count: ten thousand of them are within an analyst's ε = 100, a million within the cap of
+# 1,000
+EPSILON = 0.001
 AGAIN = 10
-IDLE_SECONDS = 2  # after which a connection is not used again: the server closes it after 5, perhaps at that moment
+# after which a connection is not used again: the server closes it after 5, perhaps at that moment
+IDLE_SECONDS = 2
 REPLY_SECONDS = 120  # a reply that takes longer has failed
 
 
 @dataclass
 class Seen:
-    """What the analysts saw. answered: releases by analyst; other: replies that are no release, by status."""
+    """What the analysts saw. answered: releases by analyst; other: replies that are no release, by
+    status.
+    """
 
     answered: Counter = field(default_factory=Counter)
     other: Counter = field(default_factory=Counter)
@@ -49,7 +56,9 @@ class Seen:
 
 
 async def analyst(client, name, key, until, seen) -> None:
-    """Asks until the time is over. (A 429 or 503 with Retry-After would be counted, and tried again.)"""
+    """Asks until the time is over. (A 429 or 503 with Retry-After would be counted, and tried
+    again.)
+    """
     headers = {"Authorization": f"Bearer {key}"}
     body = request_body({"kind": "count"}, epsilon=EPSILON)
     number = 0

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Accuracy over (p, n) × ε × errors: ours, private peers, and the fits without privacy.
 
-The median over runs of the L2 error of the slopes; `paired` is ours on the tables that the peers had,
-which are fewer, and `ahead` compares that. Ours runs through planning, the recipe and the real
-mechanisms, standardised by a profile (ε = 1) of a table of the same distribution. Designs: `designs`;
-peers: `private_peers` and the server's own noisy gradient descent (`descent`). `tuned` is a descent that
-is told the true residual scale, with the best of six settings for each cell, chosen on other tables:
-what a private descent could at best be. `biweight` is ours with Tukey's loss, where errors or designs are
-not clean. Seeds were not used for tuning.
+The median over runs of the L2 error of the slopes; `paired` is ours on the tables that the peers
+had, which are fewer, and `ahead` compares that. Ours runs through planning, the recipe and the real
+mechanisms, standardised by a profile (ε = 1) of a table of the same distribution. Designs:
+`designs`; peers: `private_peers` and the server's own noisy gradient descent (`descent`). `tuned`
+is a descent that is told the true residual scale, with the best of six settings for each cell,
+chosen on other tables: what a private descent could at best be. `biweight` is ours with Tukey's
+loss, where errors or designs are not clean. Seeds were not used for tuning.
 
-BENCH_RUNS (100): runs of a clean cell, and of p = 4, n = 20,000 with contamination; others get 20 % of
-them. BENCH_PEER_RUNS (16): runs of the peers in these, half as many in others and at n = 100,000.
-BENCH_CELLS: largest n (default: all). BENCH_PLOT: the file that the plot is written to. BENCH_ROWS: a
-file that rows are kept in, and taken from when it is run again.
+BENCH_RUNS (100): runs of a clean cell, and of p = 4, n = 20,000 with contamination; others get 20 %
+of them. BENCH_PEER_RUNS (16): runs of the peers in these, half as many in others and at n =
+100,000. BENCH_CELLS: largest n (default: all). BENCH_PLOT: the file that the plot is written to.
+BENCH_ROWS: a file that rows are kept in, and taken from when it is run again.
 """
 
 import json

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Curves like those of Figures 1, 2 and 3 of Avella-Medina (2021), for the regression of this server.
+"""Curves like those of Figures 1, 2 and 3 of Avella-Medina (2021), for the regression of this
+server.
 
-Three N(0, 1) terms, slopes (.5, −.25, 0), errors of variance .5 (benchmarks.designs, b); contaminated: 1 % of
-the records replaced, y ~ N(12, .1²) and the third term ~ N(5, .1²), the coefficient that is tested. (The paper's
-own constants are lost in our copy of it.)
+Three N(0, 1) terms, slopes (.5, −.25, 0), errors of variance .5 (benchmarks.designs, b);
+contaminated: 1 % of the records replaced, y ~ N(12, .1²) and the third term ~ N(5, .1²), the
+coefficient that is tested. (The paper's own constants are lost in our copy of it.)
 
     curves-error   median L2 distance of the slopes from the truth, by n
     curves-level   how often a Wald test of the third slope rejects at 5 %, by n
     curves-power   the same at n = 5,000, by how far the hypothesis is from the truth, in σ/√n
 
-beside least squares and the noise-free robust fit. The power is that of the hypotheses β₃ = −shift on the
-same fits: regressions follow a shift of the response, up to how a profile rounds. Everything runs
-through planning, the engine and the mechanisms; a profile (ε = 1) is
-that of the next 20 tables too, which come from the same distribution. BENCH_RUNS: tables of each n
-(100). Seeds were not used for tuning.
+beside least squares and the noise-free robust fit. The power is that of the hypotheses β₃ = −shift
+on the same fits: regressions follow a shift of the response, up to how a profile rounds. Everything
+runs through planning, the engine and the mechanisms; a profile (ε = 1) is that of the next 20
+tables too, which come from the same distribution. BENCH_RUNS: tables of each n (100). Seeds were
+not used for tuning.
 """
 
 import json

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When replies are shown, against what their computation takes: every kind's examples, alone, from memory.
+"""When replies are shown, against what their computation takes: every kind's examples, alone, from
+memory.
 
-`python -m benchmarks deadlines` measures this machine as a server does at start, then prints for n = 10⁴ and 10⁶
-(BENCH_DEADLINE_ROWS="1e4 1e6"): milliseconds, what the plan expects, when the reply is shown here (default time grid), that over the
-computation with a charge (CHARGE_MS), and whether the plan is steady. `Planned.deadline_shares` is made from it.
+`python -m benchmarks deadlines` measures this machine as a server does at start, then prints for n
+= 10⁴ and 10⁶ (BENCH_DEADLINE_ROWS="1e4 1e6"): milliseconds, what the plan expects, when the reply
+is shown here (default time grid), that over the computation with a charge (CHARGE_MS), and whether
+the plan is steady. `Planned.deadline_shares` is made from it.
 """
 
 import json

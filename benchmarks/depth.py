@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The depth median beside other centres, on the two laws of Figure 1 of the paper on private depth medians.
+"""The depth median beside other centres, on the two laws of Figure 1 of the paper on private depth
+medians.
 
-Records are N(0, I), or 25 % of them have mean (5, …, 5); the centre sought is 0. Errors are root mean
-squares over tables and coordinates. Private centres spend (ε, 10⁻⁶): coordinate-wise medians by the
-exponential mechanism at ε_j = √(8ρ/d), a mean of records clipped to length 10√d by one noisy sum, depth
-medians with three scales. Public bounds are ±50, there is no profile. Not private: the depth median with
-the median absolute deviation (a linear program over the same directions), the mean.
+Records are N(0, I), or 25 % of them have mean (5, …, 5); the centre sought is 0. Errors are root
+mean squares over tables and coordinates. Private centres spend (ε, 10⁻⁶): coordinate-wise medians
+by the exponential mechanism at ε_j = √(8ρ/d), a mean of records clipped to length 10√d by one noisy
+sum, depth medians with three scales. Public bounds are ±50, there is no profile. Not private: the
+depth median with the median absolute deviation (a linear program over the same directions), the
+mean.
 
-DEPTH_RUNS, DEPTH_SIZES, DEPTH_DIMENSIONS and DEPTH_EPSILONS make it smaller, as in DEPTH_SIZES=10000,20000.
-Cells are kept in the file of lines DEPTH_CELLS, where it is given, and those found there are not run again.
-`python -m benchmarks.depth release SCALE` makes one release, and prints its seconds and peak memory.
+DEPTH_RUNS, DEPTH_SIZES, DEPTH_DIMENSIONS and DEPTH_EPSILONS make it smaller, as in
+DEPTH_SIZES=10000,20000. Cells are kept in the file of lines DEPTH_CELLS, where it is given, and
+those found there are not run again. `python -m benchmarks.depth release SCALE` makes one release,
+and prints its seconds and peak memory.
 """
 
 import json

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Error and coverage of descriptions, by figure: python -m benchmarks describe.
 
-Tables of a normal, a skewed (log-normal), a whole (Poisson), a categorical column, and one with missing cells, by a group of 30 %. The
-error is the root mean square distance from the truth, relative to that of the same figure of the same table without noise, values clipped
-to the declared bounds; the truth is that of a million records. Planned, mapped and released by the server's own code, without a profile and with one.
+Tables of a normal, a skewed (log-normal), a whole (Poisson), a categorical column, and one with
+missing cells, by a group of 30 %. The error is the root mean square distance from the truth,
+relative to that of the same figure of the same table without noise, values clipped to the declared
+bounds; the truth is that of a million records. Planned, mapped and released by the server's own
+code, without a profile and with one.
 """
 
 from collections import defaultdict

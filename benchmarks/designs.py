@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated regressions: (X (n, p), y (n,)) from a seed, the true slopes, and the public bounds of their columns.
+"""Simulated regressions: (X (n, p), y (n,)) from a seed, the true slopes, and the public bounds of
+their columns.
 
     clean           x of unit variance with AR(.5) correlation, slopes 1, intercept 0, errors N(0, .5²)
     t4              errors t(4), scaled to sd .5
     contaminated    the first 5 % of the records replaced: y ~ N(12, .1²), every x ~ N(5, .1²)
 
-and designs like those of Avella-Medina (2021), Appendix D.2 (some of the paper's constants are lost in
-our copy of it; these are what is used here):
+and designs like those of Avella-Medina (2021), Appendix D.2 (some of the paper's constants are lost
+in our copy of it; these are what is used here):
 
     a   4 iid Bernoulli(.15) covariates, slopes 1, errors N(0, .5²)
     b   3 iid N(0, 1) covariates, slopes (.5, −.25, 0), errors N(0, .5)

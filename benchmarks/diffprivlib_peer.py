@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""diffprivlib's logistic regression, run by benchmarks.logistic in a virtual environment of its own.
+"""diffprivlib's logistic regression, run by benchmarks.logistic in a virtual environment of its
+own.
 
-Reads JSON {"X": standardised rows, "y": …, "epsilon": …, "runs": …, "data_norm": …} from standard input,
-prints a JSON list of coefficients, one (intercept first) for each run.
+Reads JSON {"X": standardised rows, "y": …, "epsilon": …, "runs": …, "data_norm": …} from standard
+input, prints a JSON list of coefficients, one (intercept first) for each run.
 """
 
 import json

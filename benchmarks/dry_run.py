@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dry run of 10⁹ rows on a cluster: what is measured of one worker and of the scheduler, and what follows from it.
+"""A dry run of 10⁹ rows on a cluster: what is measured of one worker and of the scheduler, and what
+follows from it.
 
-Three things are measured. A regression's passes over one worker's share: processor time of each, and the bytes of its task and of its
-sums, as they are pickled. The scheduler: passes of a hundred tasks without rows, on a cluster of this machine that has a hundred places.
-Reading: the first pass, which fills the worker's cache from Parquet. The simulation adds them up for W workers with a core each: a pass ends when the largest share
-is done, and the server deals with W tasks one after the other. Nothing else is assumed, so a network's time for the first
-reading, and workers that others use too, come on top.
+Three things are measured. A regression's passes over one worker's share: processor time of each,
+and the bytes of its task and of its sums, as they are pickled. The scheduler: passes of a hundred
+tasks without rows, on a cluster of this machine that has a hundred places. Reading: the first pass,
+which fills the worker's cache from Parquet. The simulation adds them up for W workers with a core
+each: a pass ends when the largest share is done, and the server deals with W tasks one after the
+other. Nothing else is assumed, so a network's time for the first reading, and workers that others
+use too, come on top.
 
 BENCH_ROWS    rows of the share that is measured (1e7)
 BENCH_ALL     rows of the table (1e9)
@@ -76,8 +79,9 @@ def share(folder):
 
 
 def scheduling(folder):
-    """(processor seconds, seconds) of the server and its scheduler for a pass of PLACES tasks that hardly have a row:
-    the least of TURNS."""
+    """(processor seconds, seconds) of the server and its scheduler for a pass of PLACES tasks that
+    hardly have a row: the least of TURNS.
+    """
     rows = 1 << 10
     write_table(Path(folder), rows, P)
     found, (plan, _) = reader(folder, P), planned(rows, P)
@@ -101,7 +105,9 @@ def scheduling(folder):
 
 
 def simulated(first, later, task_seconds, workers):
-    """What a fit takes on so many workers. first, later: passes over the share, from files and from the cache."""
+    """What a fit takes on so many workers. first, later: passes over the share, from files and from
+    the cache.
+    """
     scale = largest_share(workers) / SHARE
     parts = EVERYTHING / PARTITION_ROWS
     return {

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind of question in one table, a line each: error, coverage and level beside the same analysis without privacy.
+"""Every kind of question in one table, a line each: error, coverage and level beside the same
+analysis without privacy.
 
-`python -m benchmarks every_kind` prints a Markdown table and one JSON line. For each n and ε a cell has
+`python -m benchmarks every_kind` prints a Markdown table and one JSON line. For each n and ε a cell
+has
 
     a, b    a: root mean square error over that of the usual estimator (least squares, maximum likelihood, Kaplan and Meier, SciPy's)
             on the same tables, about the truth of the law that they are drawn from; b: the share of 95 % intervals that
             hold it. Counts and sums are about the table, whose own number an interval has to hold.
     level   of a test: the share of p-values below .05 of tables without an effect.
 
-EVERY_KIND_RUNS=40,20,6 are the tables of each n; EVERY_KIND_LINES=mean,glm those lines only. Profiles are the quantiles and shares of another table
-of 100,000 records of the law.
+EVERY_KIND_RUNS=40,20,6 are the tables of each n; EVERY_KIND_LINES=mean,glm those lines only.
+Profiles are the quantiles and shares of another table of 100,000 records of the law.
 """
 
 import json
@@ -123,8 +125,10 @@ def table(n: int, rng: Any) -> Table:
 
 @dataclass(frozen=True)
 class Analysis:
-    """An analysis. ours: (estimates, lower ends, upper ends) of a result, NaN where there is none; plain: the usual estimates on a table; truth:
-    of the law, None for what is about the table. p: p-values of a result, of a test without an effect."""
+    """An analysis. ours: (estimates, lower ends, upper ends) of a result, NaN where there is none;
+    plain: the usual estimates on a table; truth: of the law, None for what is about the table. p:
+    p-values of a result, of a test without an effect.
+    """
 
     name: str
     query: Query
@@ -147,7 +151,9 @@ def facts(n: int) -> DatasetFacts:
 
 
 def answer(planned: Planned, columns: Table | Block) -> Any:
-    """The result on one table through the server's mechanisms, as a reply holds it; None: No Reply."""
+    """The result on one table through the server's mechanisms, as a reply holds it; None: No
+    Reply.
+    """
     block = columns if isinstance(columns, Block) else Block(0, len(columns["y"]), columns, {})
     recipe = planned.run()
     try:

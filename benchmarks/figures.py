@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of the benchmarks: panels that share their axes, saved as SVG that does not change by itself."""
+"""Plots of the benchmarks: panels that share their axes, saved as SVG that does not change by
+itself.
+"""
 
 from math import ceil
 from pathlib import Path

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free work that is asked for as fast as the network allows: what do others notice, and does the server keep its memory?
+"""Free work that is asked for as fast as the network allows: what do others notice, and does the
+server keep its memory?
 
-A few keys send 64 of the most expensive questions a second: plans of 242 columns, of which half are hung up on, releases beyond the budget, and
-pages of the workbench with a question in their address. A curator opens, one after the other, the files that take most to look at: little
-Parquet that is 360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is taken. Strangers send bodies
-that drip, that are packed, and that are too long, guess keys, and ask for what is not theirs. Of sixteen analysts,
-fifteen meanwhile look at their budgets and plan, once a second, and one fits. The same sixteen alone come first.
+A few keys send 64 of the most expensive questions a second: plans of 242 columns, of which half are
+hung up on, releases beyond the budget, and pages of the workbench with a question in their address.
+A curator opens, one after the other, the files that take most to look at: little Parquet that is
+360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is
+taken. Strangers send bodies that drip, that are packed, and that are too long, guess keys, and ask
+for what is not theirs. Of sixteen analysts, fifteen meanwhile look at their budgets and plan, once
+a second, and one fits. The same sixteen alone come first.
 
 BENCH_SECONDS   (300)  of the flood; the sixteen have a fifth of it alone before
 BENCH_RATE      (64)   expensive questions a second, of all flooders together

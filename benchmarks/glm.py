@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalised linear models and location–scale on simulations, beside the non-private fits.
 
-Poisson and Gamma: n = 20,000, p = 4, ε = 1; x of unit variance with AR(.5) correlation, slopes .3. The
-median over tables of the L2 error of the coefficients, and its ratio to maximum likelihood's.
-Location–scale: normal, n = 10,000, ε = .5; the root mean squared error in sampling standard errors of
-the non-private fit. Everything runs through planning, the engine and the mechanisms; tables are
+Poisson and Gamma: n = 20,000, p = 4, ε = 1; x of unit variance with AR(.5) correlation, slopes .3.
+The median over tables of the L2 error of the coefficients, and its ratio to maximum likelihood's.
+Location–scale: normal, n = 10,000, ε = .5; the root mean squared error in sampling standard errors
+of the non-private fit. Everything runs through planning, the engine and the mechanisms; tables are
 standardised by a released profile of their own at ε = 1. Seeds were not used for tuning.
 """
 

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers by 50 groups against those of the whole table: processor time of the engine, one thread, columns in memory.
+"""Answers by 50 groups against those of the whole table: processor time of the engine, one thread,
+columns in memory.
 
-For each kind the least of a few runs that alternate between both, in all and of the passes over the rows alone; the rest is noise,
-selections and what is made of releases for each group. BENCH_GROUP_ROWS (1e6), BENCH_GROUPS (50), BENCH_GROUP_KINDS: names.
+For each kind the least of a few runs that alternate between both, in all and of the passes over the
+rows alone; the rest is noise, selections and what is made of releases for each group.
+BENCH_GROUP_ROWS (1e6), BENCH_GROUPS (50), BENCH_GROUP_KINDS: names.
 """
 
 import json

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer: Iterative Hessian Mixing, linear regression by private Gaussian sketches, in plain numpy, with noise that is not secure.
+"""A peer: Iterative Hessian Mixing, linear regression by private Gaussian sketches, in plain numpy,
+with noise that is not secure.
 
-Records are centred and scaled by told means and deviations and scaled down to norms ‖x‖ ≤ 1, |y| ≤ 1 (told bounds). In each of T = 3 rounds
+Records are centred and scaled by told means and deviations and scaled down to norms ‖x‖ ≤ 1, |y| ≤
+1 (told bounds). In each of T = 3 rounds
 
     Ĥ = X̂ᵀX̂/k,  X̂ = SX + √g N,      S (k, n), N (k, d) standard normal: the rows of X̂ are k draws from N(0, XᵀX + gI);
     b = Xᵀ clip(y − Xθ, 1) + σz,       θ ← θ + Ĥ⁻¹b.
 
-g = max(0, γ − λ̃) with λ̃ a noisy lower bound of λ_min(XᵀX): what the data's own spread hides needs no noise. γ is found from the Rényi
-divergence of a sketch when a record of norm 1 is left out,
+g = max(0, γ − λ̃) with λ̃ a noisy lower bound of λ_min(XᵀX): what the data's own spread hides needs
+no noise. γ is found from the Rényi divergence of a sketch when a record of norm 1 is left out,
 
     D_α ≤ k/(2(α − 1))·(α log(1 − 1/γ) − log(1 − α/γ)),      1 < α < γ,
 
-summed over the rounds, at (ε/2, 3δ/4) together with λ̃; σ from a Gaussian release of the T vectors at (ε/2, δ/4). Sketches have
-k = 6·max(d, log(4T/ϱ)) rows, ϱ = δ/10. Neighbours leave a record out; ours replace one, which would take about twice the noise. It has no intervals.
+summed over the rounds, at (ε/2, 3δ/4) together with λ̃; σ from a Gaussian release of the T vectors
+at (ε/2, δ/4). Sketches have k = 6·max(d, log(4T/ϱ)) rows, ϱ = δ/10. Neighbours leave a record out;
+ours replace one, which would take about twice the noise. It has no intervals.
 
-Source: Lev, Shenfeld, Srinivasan, Ligett & Wilson (2026), "Near-optimal private linear regression via iterative Hessian mixing",
-arXiv 2601.07545, with the constants of their experiments; Lev et al. (2025), "The Gaussian mixing mechanism", arXiv 2505.24603.
+Source: Lev, Shenfeld, Srinivasan, Ligett & Wilson (2026), "Near-optimal private linear regression
+via iterative Hessian mixing", arXiv 2601.07545, with the constants of their experiments; Lev et al.
+(2025), "The Gaussian mixing mechanism", arXiv 2505.24603.
 """
 
 from functools import cache
@@ -66,7 +70,9 @@ def hessian_mixing(
 
 @cache
 def sketch_noise(k: int, rounds: int, epsilon: float, delta: float) -> float:
-    """γ at which `rounds` sketches of k rows, with the bound of λ_min, are (ε, δ)-DP for records of norm 1 that are left out."""
+    """γ at which `rounds` sketches of k rows, with the bound of λ_min, are (ε, δ)-DP for records of
+    norm 1 that are left out.
+    """
     return float(brentq(lambda g: _spent(g, k, rounds, delta / 3) - epsilon, 1.5, 1e9))
 
 

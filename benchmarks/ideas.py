@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What further ideas would bring to the private regression: ratios of noise, below 1 is better. All are computed.
+"""What further ideas would bring to the private regression: ratios of noise, below 1 is better. All
+are computed.
 
 krasker     ‖u ψ‖ clipped as a whole (Krasker & Welsch 1982) at equal noise or equal efficiency
 gaussian    noise of exact Gaussian-DP accounting relative to the zCDP conversion in use
@@ -49,7 +50,9 @@ def krasker(q, draws=200_000):
 
 
 def gaussian(epsilon):
-    """σ of exact Gaussian-DP accounting over σ of the zCDP conversion, for sums that are all Gaussian."""
+    """σ of exact Gaussian-DP accounting over σ of the zCDP conversion, for sums that are all
+    Gaussian.
+    """
 
     def excess(mu):
         tail = norm.cdf(mu / 2 - epsilon / mu)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logistic regression on Adult, ε = 1: income > 50K ~ age + education_num + hours_per_week + sex.
 
-The worst coefficient's deviation in standard errors, median over 20 runs: from the maximum likelihood
-fit, and from the noise-free fit of the recipe's own estimating equation, for goals of 1.5 and 1. Each
-run has a released profile of its own. Beside it diffprivlib (it needs an old scikit-learn): BENCH_DIFFPRIVLIB names the
-Python of an environment that has it, else one is made for the run; where it cannot be installed, the
-figures that were stored (6.0 SE / 2.3 SE) are printed and labelled as such. Needs ../shared/data.
+The worst coefficient's deviation in standard errors, median over 20 runs: from the maximum
+likelihood fit, and from the noise-free fit of the recipe's own estimating equation, for goals of
+1.5 and 1. Each run has a released profile of its own. Beside it diffprivlib (it needs an old
+scikit-learn): BENCH_DIFFPRIVLIB names the Python of an environment that has it, else one is made
+for the run; where it cannot be installed, the figures that were stored (6.0 SE / 2.3 SE) are
+printed and labelled as such. Needs ../shared/data.
 """
 
 import json
@@ -84,10 +85,12 @@ def reticent(arrays: dict, columns: list[Column], mle) -> tuple[tuple[float, flo
 
 
 def diffprivlib(X: np.ndarray, y: np.ndarray, mle) -> tuple[dict, str]:
-    """Worst deviations from the MLE in the same run; the stored figures where it cannot be installed.
+    """Worst deviations from the MLE in the same run; the stored figures where it cannot be
+    installed.
 
-    public: scaled by the declared bounds, as one must without looking. standardised: by the exact means
-    and standard deviations, with the 99 % quantile of the norms as its bound: not private, a gift.
+    public: scaled by the declared bounds, as one must without looking. standardised: by the exact
+    means and standard deviations, with the 99 % quantile of the norms as its bound: not private, a
+    gift.
     """
     low, high = np.array([*BOUNDS.values(), (0, 1)], dtype=float).T
     middle, half = (low + high) / 2, (high - low) / 2

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Level and power of the tests that have a name, beside SciPy's on the same tables, and coverage of their intervals.
+"""Level and power of the tests that have a name, beside SciPy's on the same tables, and coverage of
+their intervals.
 
-A line is a test, a law, n and ε: of REPS tables without an effect the share of p-values below .05, of EFFECT_REPS with one
-(the same for each ε, such that SciPy's power is .4 to .9) the same, ours and SciPy's, and the share of intervals that
-hold the effect: of no effect, and of the effect as the test sees it in a table of 400,000 records without noise.
-Planned, mapped and released by the server's own code, with the profile of a table of 100,000 records of the law.
+A line is a test, a law, n and ε: of REPS tables without an effect the share of p-values below .05,
+of EFFECT_REPS with one (the same for each ε, such that SciPy's power is .4 to .9) the same, ours
+and SciPy's, and the share of intervals that hold the effect: of no effect, and of the effect as the
+test sees it in a table of 400,000 records without noise. Planned, mapped and released by the
+server's own code, with the profile of a table of 100,000 records of the law.
 """
 
 import sys
@@ -58,8 +60,8 @@ Table = dict[str, Any]
 class HalvesLaw:
     """A table of n records whose effect is δ standard errors of a comparison of two halves.
 
-    step: what values are whole multiples of, 0 for none. by_ranks: the share of δ that tests of ranks are given, which
-    see an effect in a skewed law sooner.
+    step: what values are whole multiples of, 0 for none. by_ranks: the share of δ that tests of
+    ranks are given, which see an effect in a skewed law sooner.
     """
 
     name: str
@@ -294,7 +296,9 @@ def line(case: Case, law: HalvesLaw, n: int, epsilon: float) -> tuple[float, ...
 
 
 def truth_of(case: Case, law: HalvesLaw, plan: Any, rng: Any, delta: float) -> float:
-    """What the plan's effect is without noise: of a large table, with the parts at 10⁶ times their ρ."""
+    """What the plan's effect is without noise: of a large table, with the parts at 10⁶ times their
+    ρ.
+    """
     if delta == 0.0:
         return 0.5 if case.name == "mann_whitney" else 0.0
     quiet = {"part": replace(plan.part, rho=10**6 * RHO_UNITS), "n": LARGE}
@@ -304,7 +308,9 @@ def truth_of(case: Case, law: HalvesLaw, plan: Any, rng: Any, delta: float) -> f
 
 
 def main() -> None:
-    """Prints a line for each; `python -m benchmarks.named_tests NAME …` those of the named tests."""
+    """Prints a line for each; `python -m benchmarks.named_tests NAME …` those of the named
+    tests.
+    """
     print("| test | law | n | ε | level | SciPy | power | SciPy | coverage, none | effect |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     asked = sys.argv[1:] if "named_tests" in sys.argv[0] else []

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two tables of docs/benchmarks.md about tests by their names, from the lines that benchmarks.named_tests prints."""
+"""The two tables of docs/benchmarks.md about tests by their names, from the lines that
+benchmarks.named_tests prints.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

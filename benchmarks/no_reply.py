@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often propose–test–release has no reply, against n and ε, on standard normal columns.
 
-`python -m benchmarks no_reply` prints a table and one JSON line, and draws docs/images/no-reply.svg: the
-share without a reply of NO_REPLY_RUNS releases a cell, each of new data. For depth medians it is the mean
-over the tables of the exact chance, given the table. The fit by influence is a regression of x0 on x1.
-NO_REPLY_SIZES, NO_REPLY_EPSILONS and NO_REPLY_KINDS, as in NO_REPLY_SIZES=1000,10000, choose other cells.
-Cells are kept in the file of lines NO_REPLY_CELLS, where it is given, and those found there are not run again.
+`python -m benchmarks no_reply` prints a table and one JSON line, and draws
+docs/images/no-reply.svg: the share without a reply of NO_REPLY_RUNS releases a cell, each of new
+data. For depth medians it is the mean over the tables of the exact chance, given the table. The fit
+by influence is a regression of x0 on x1. NO_REPLY_SIZES, NO_REPLY_EPSILONS and NO_REPLY_KINDS, as
+in NO_REPLY_SIZES=1000,10000, choose other cells. Cells are kept in the file of lines
+NO_REPLY_CELLS, where it is given, and those found there are not run again.
 """
 
 import json

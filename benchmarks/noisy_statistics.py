@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer: linear regression from noisy sufficient statistics, in plain numpy, with noise that is not secure.
+"""A peer: linear regression from noisy sufficient statistics, in plain numpy, with noise that is
+not secure.
 
-One Gaussian release of G = Σ v vᵀ, v = (1, x, y) centred and scaled by told means and deviations, each record
-scaled down to a told norm B. Neighbours replace one record: ‖G − G′‖_F ≤ √2 B² (‖vvᵀ − uuᵀ‖_F² = ‖v‖⁴ + ‖u‖⁴ − 2(vᵀu)²),
-so σ = √2 B²/√(2ρ) on every entry, with the off-diagonal ones drawn once, is ρ-zCDP: the norm of the upper triangle is
-smaller. A ridge lifts the smallest eigenvalue above the noise's norm where it is below, as AdaSSP does, at no further cost.
-Standard errors count the noise: with β̂ = A⁻¹b, A = X̂X̂ᵀ and noise E on A and e on b,
-cov = A⁻¹ (s² A + cov(e − Eβ)) A⁻¹, cov(e − Eβ) = σ²((1 + ‖β‖²) I + ββᵀ − diag β²).
+One Gaussian release of G = Σ v vᵀ, v = (1, x, y) centred and scaled by told means and deviations,
+each record scaled down to a told norm B. Neighbours replace one record: ‖G − G′‖_F ≤ √2 B² (‖vvᵀ −
+uuᵀ‖_F² = ‖v‖⁴ + ‖u‖⁴ − 2(vᵀu)²), so σ = √2 B²/√(2ρ) on every entry, with the off-diagonal ones
+drawn once, is ρ-zCDP: the norm of the upper triangle is smaller. A ridge lifts the smallest
+eigenvalue above the noise's norm where it is below, as AdaSSP does, at no further cost. Standard
+errors count the noise: with β̂ = A⁻¹b, A = X̂X̂ᵀ and noise E on A and e on b, cov = A⁻¹ (s² A +
+cov(e − Eβ)) A⁻¹, cov(e − Eβ) = σ²((1 + ‖β‖²) I + ββᵀ − diag β²).
 
-Source: Wang (2018), "Revisiting differentially private linear regression"; Ferrando, Wang & Sheldon (2022) and
-Bernstein & Sheldon (2019) for intervals that count the noise.
+Source: Wang (2018), "Revisiting differentially private linear regression"; Ferrando, Wang & Sheldon
+(2022) and Bernstein & Sheldon (2019) for intervals that count the noise.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 
-NORMS = 1.0  # norms of the noise, 2σ√q as of a Wigner matrix, that the smallest eigenvalue must reach; 2 biases more
+# norms of the noise, 2σ√q as of a Wigner matrix, that the smallest eigenvalue must reach; 2 biases
+# more
+NORMS = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

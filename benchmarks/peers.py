@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One private regression through HTTP against peers in the same run, and many analysts at once.
 
-n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading of
-the array (`X.sum()`), scikit-learn's HuberRegressor, statsmodels' RLM, and diffprivlib's
-LinearRegression where BENCH_DIFFPRIVLIB names the Python of an environment that has it.
-A logistic regression on the same terms, against statsmodels' Logit. Draws docs/images/speed.svg.
-Then the analysts ask again with the default time grid, once the machine is measured: how many replies were late.
-BENCH_SECONDS (30): how long 16 analysts ask at the same time. BENCH_PEER_ROWS (1e6): the table's rows.
+n = 10⁶, p = 10, two threads, warm cache, time grid off, over a loopback socket. Peers: one reading
+of the array (`X.sum()`), scikit-learn's HuberRegressor, statsmodels' RLM, and diffprivlib's
+LinearRegression where BENCH_DIFFPRIVLIB names the Python of an environment that has it. A logistic
+regression on the same terms, against statsmodels' Logit. Draws docs/images/speed.svg. Then the
+analysts ask again with the default time grid, once the machine is measured: how many replies were
+late. BENCH_SECONDS (30): how long 16 analysts ask at the same time. BENCH_PEER_ROWS (1e6): the
+table's rows.
 """
 
 import json

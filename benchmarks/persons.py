@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits of tables with several rows a person, beside the usual fit with cluster-robust errors; and how long large ones take.
+"""Fits of tables with several rows a person, beside the usual fit with cluster-robust errors; and
+how long large ones take.
 
 A line for each model and each law of tables (`PANELS`), one JSON object each:
 
@@ -9,11 +10,13 @@ A line for each model and each law of tables (`PANELS`), one JSON object each:
     coverage  of 95 % intervals, where there are any; told: the share of coefficients that have one
     bias      the slopes' largest mean error, in the usual standard errors
 
-Tables have N persons of up to m rows, δ = 10⁻⁶ and the profile of another table of the law. "pooled": 4 slopes; .3 of the regressors'
-variance is the person's, and .3 of the errors', the rest of which is AR(.5). "within": 4 slopes, AR(.5) errors, person effects that go with the regressors,
-`effects="person"`. Others: 2 slopes; half of the regressors' variance and a third of the errors' is the person's. sizes: "equal", "mixed"
-(1 to m rows), "informative" (more rows where the person's own effect is larger). The law's coefficients are the usual fit's on a table of 400,000 persons
-where sizes are informative.
+Tables have N persons of up to m rows, δ = 10⁻⁶ and the profile of another table of the law.
+"pooled": 4 slopes; .3 of the regressors' variance is the person's, and .3 of the errors', the rest
+of which is AR(.5). "within": 4 slopes, AR(.5) errors, person effects that go with the regressors,
+`effects="person"`. Others: 2 slopes; half of the regressors' variance and a third of the errors' is
+the person's. sizes: "equal", "mixed" (1 to m rows), "informative" (more rows where the person's own
+effect is larger). The law's coefficients are the usual fit's on a table of 400,000 persons where
+sizes are informative.
 
 PERSONS_TABLES  tables a line (20)
 PERSONS_LINES   lines whose name has one of these texts (all)
@@ -71,7 +74,9 @@ PIECE = 1_000_000  # rows of a batch, of whole persons
 
 @dataclass(frozen=True)
 class Panel:
-    """A line. model: pooled, within, median or a family. loss: of linear models. m: most rows a person."""
+    """A line. model: pooled, within, median or a family. loss: of linear models. m: most rows a
+    person.
+    """
 
     model: str
     persons: int
@@ -201,7 +206,9 @@ def facts(panel: Panel) -> DatasetFacts:
 
 
 def usual(panel: Panel, columns: dict[str, FloatArray], absent: Any) -> tuple[FloatArray, Any]:
-    """Least squares, within persons or pooled, or maximum likelihood, and cluster-robust standard errors."""
+    """Least squares, within persons or pooled, or maximum likelihood, and cluster-robust standard
+    errors.
+    """
     used, m = ~absent, panel.m
     X = np.column_stack([columns[f"x{j}"] for j in range(panel.p)])
     y = columns["y"]
@@ -306,7 +313,9 @@ class Stored:
 
 
 def stored(rows: int, m: int) -> tuple[Stored, DatasetFacts]:
-    """y = Σ x + e of 10 regressors; with m > 1 of persons of m rows each, of whom .3 of the variance is their own."""
+    """y = Σ x + e of 10 regressors; with m > 1 of persons of m rows each, of whom .3 of the
+    variance is their own.
+    """
     batches, names = [], [f"x{j}" for j in range(WIDE)]
     for k, start in enumerate(range(0, rows, PIECE)):
         rng, n = np.random.default_rng((FIRST_SEED, k)), min(PIECE, rows - start)
@@ -328,7 +337,8 @@ def stored(rows: int, m: int) -> tuple[Stored, DatasetFacts]:
 
 
 def times(rows: int) -> dict[str, Any]:
-    """Seconds of a fit by each loss from memory, two threads: of persons of ROWS_EACH rows over those of as many independent rows.
+    """Seconds of a fit by each loss from memory, two threads: of persons of ROWS_EACH rows over
+    those of as many independent rows.
 
     Alternately, the least of REPEATS after a first one; CPU seconds are of all processes.
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other private linear regressions, in plain numpy: for accuracy only, with noise that is not secure.
+"""Other private linear regressions, in plain numpy: for accuracy only, with noise that is not
+secure.
 
-Each takes X (n, p) and y (n,) that are centred and scaled by public facts, and gives slopes (p,) in those
-units. Where a peer needs a constant, it is given a favourable one, from the truth if need be.
+Each takes X (n, p) and y (n,) that are centred and scaled by public facts, and gives slopes (p,) in
+those units. Where a peer needs a constant, it is given a favourable one, from the truth if need be.
 """
 
 import numpy as np
@@ -73,7 +74,8 @@ def ada_ssp(X, y, rng, epsilon):
 
 
 def noisy_descent(X, y, rng, rho, scale, setting):
-    """Noisy gradient descent on the Huber–Mallows loss: T steps, of which the last third is averaged.
+    """Noisy gradient descent on the Huber–Mallows loss: T steps, of which the last third is
+    averaged.
 
     scale: the true residual scale; setting: (T, c), the threshold of the residuals in such scales.
     """

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits after a curator's profile with noise, of persons and of wide tables, beside fits with the exact one and with none.
+"""Fits after a curator's profile with noise, of persons and of wide tables, beside fits with the
+exact one and with none.
 
-A JSON object a line: error (root mean square of the slopes' errors, over that of the usual fit on the same tables), coverage of 95 %
-intervals where there are any, told: the share of coefficients that have one, and `resolved`: the share of the columns of which the profile tells the spread.
+A JSON object a line: error (root mean square of the slopes' errors, over that of the usual fit on
+the same tables), coverage of 95 % intervals where there are any, told: the share of coefficients
+that have one, and `resolved`: the share of the columns of which the profile tells the spread.
 
     persons   5,000 persons of 2 to 8 rows, y = 2a + x1 + x2 + e, x an AR(.5) of its own and a normal effect of the person's, bounds ±30;
               `effects="person"`, beside PanelOLS's estimate
@@ -41,7 +43,9 @@ BOUND = 30.0  # of every number
 
 @dataclass(frozen=True)
 class ProfiledLine:
-    """profile: its ε; 0: none; infinite: the exact one. further: columns that the model does not read (of `wide`)."""
+    """profile: its ε; 0: none; infinite: the exact one. further: columns that the model does not
+    read (of `wide`).
+    """
 
     table: str
     profile: float

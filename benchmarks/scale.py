@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a regression grows: with rows (cached and streamed), with columns, and on a cluster.
 
-The engine as it serves, without HTTP. Each regime runs in a process of its own, so that its memory is
-its own; a table is made when it is needed and removed after it.
+The engine as it serves, without HTTP. Each regime runs in a process of its own, so that its memory
+is its own; a table is made when it is needed and removed after it.
 
 BENCH_PARTS    which of cached, columns, dask, streamed (all)
 BENCH_ROWS     the largest table that is cached, and the cluster's (1e7)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service: charges on both databases against the same SQL run by hand, and free requests a second.
+"""The service: charges on both databases against the same SQL run by hand, and free requests a
+second.
 
-`python -m benchmarks service` prints both and one JSON line; `python -m benchmarks.service 40` is a short run.
-The statements of reserve + settle are recorded with their parameters on one copy of a database, and run
-again by hand, with psycopg or sqlite3, on another: nothing else, so the ratio says what the ledger's own work
-costs. The two take turns on a PostgreSQL that is started for it, and on a file of SQLite: with fsync, as they
-are used, and without (SQLite: in memory that has the form of a disk), where nothing hides that work.
+`python -m benchmarks service` prints both and one JSON line; `python -m benchmarks.service 40` is a
+short run. The statements of reserve + settle are recorded with their parameters on one copy of a
+database, and run again by hand, with psycopg or sqlite3, on another: nothing else, so the ratio
+says what the ledger's own work costs. The two take turns on a PostgreSQL that is started for it,
+and on a file of SQLite: with fsync, as they are used, and without (SQLite: in memory that has the
+form of a disk), where nothing hides that work.
 
 BENCH_PARTS  which of postgresql, sqlite, requests (all)
 """
@@ -125,7 +127,9 @@ def opened(url: str):
 
 
 def turn(copy: Callable[[str], str], charges: int) -> tuple[float, float]:
-    """Seconds of `charges` charges by the ledger, and of the same SQL by hand. copy: makes one of the template."""
+    """Seconds of `charges` charges by the ledger, and of the same SQL by hand. copy: makes one of
+    the template.
+    """
     script = recorded(copy("recorded"), WARMING + charges)
     with opened(copy("ours")) as (ledger, _):
         charge(ledger, WARMING)
@@ -164,7 +168,9 @@ def recorded(url: str, charges: int) -> Script:
 
 
 def by_hand(url: str, script: Script) -> float:
-    """Seconds of the script, but for its first charges: both sides prepare their statements there."""
+    """Seconds of the script, but for its first charges: both sides prepare their statements
+    there.
+    """
     with closing(connected(url)) as connection, closing(connection.cursor()) as cursor:
         run(connection, cursor, script[: 2 * WARMING])
         start = time.perf_counter()
@@ -197,7 +203,9 @@ def run(connection, cursor, script: Script) -> None:
 
 
 def asking(requests: int) -> dict[str, float]:
-    """GET /v1/budget a second, from one worker on SQLite, over kept connections; the best of three."""
+    """GET /v1/budget a second, from one worker on SQLite, over kept connections; the best of
+    three.
+    """
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "installation").mkdir()
         installation = build(Path(folder) / "installation")

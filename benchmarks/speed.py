@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time and memory of one regression of 10⁶ records and 10 slopes, from a warm cache.
 
-One thread, and once with two and their processes; the engine and mechanisms as they serve, without HTTP; the vault is replaced by arrays in
-memory. In the same run: numpy's sum of the same array and scikit-learn's HuberRegressor. `reads`: how many such sums a fit takes, in processor
-time of one thread.
-BENCH_SPEED_ROWS (1e6): the table's rows.
+One thread, and once with two and their processes; the engine and mechanisms as they serve, without
+HTTP; the vault is replaced by arrays in memory. In the same run: numpy's sum of the same array and
+scikit-learn's HuberRegressor. `reads`: how many such sums a fit takes, in processor time of one
+thread. BENCH_SPEED_ROWS (1e6): the table's rows.
 """
 
 import json

@@ -1,20 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One study for twenty formulas, on four real tables, beside noisy sufficient statistics and a fit for each formula.
+"""One study for twenty formulas, on four real tables, beside noisy sufficient statistics and a fit
+for each formula.
 
-Tables: wages (Current Population Survey, March 2024), house sales (King County), the RAND experiment, census incomes
-(Adult); those that are not at hand are skipped and said so. Samples of n records are drawn with replacement from a
-table, each with a released profile (ε = .5) for ours. Every method answers twenty formulas with the ε that is shown:
+Tables: wages (Current Population Survey, March 2024), house sales (King County), the RAND
+experiment, census incomes (Adult); those that are not at hand are skipped and said so. Samples of n
+records are drawn with replacement from a table, each with a released profile (ε = .5) for ours.
+Every method answers twenty formulas with the ε that is shown:
 
-- study: one release, and `ols` of each formula; errors of one variance. `study, main` is the declared formula alone;
-- noisy statistics: one release of unwhitened moments, told the true means, deviations and a bound of the norms; its
-  ridge is like AdaSSP's;
+- study: one release, and `ols` of each formula; errors of one variance. `study, main` is the
+  declared formula alone;
+- noisy statistics: one release of unwhitened moments, told the true means, deviations and a bound
+  of the norms; its ridge is like AdaSSP's;
 - AdaSSP: a release for each formula, at ε/20, told the same; it has no intervals;
-- Hessian mixing: Iterative Hessian Mixing for each formula, at ε/20, told the same; it has no intervals;
-- a fit each: `linear_regression` with loss="squared" at ε/20 (at the smallest and the largest ε, STUDY_FITS samples).
+- Hessian mixing: Iterative Hessian Mixing for each formula, at ε/20, told the same; it has no
+  intervals;
+- a fit each: `linear_regression` with loss="squared" at ε/20 (at the smallest and the largest ε,
+  STUDY_FITS samples).
 
-By method and ε over all slopes: share with intervals; median error in OLS's standard errors on the same sample; median ratio of
-interval widths to OLS's (HC1); coverage of the whole table's OLS coefficient; of slopes with |t| > 4 in the sample the share whose
-sign and significance (5 %) agree with OLS.
+By method and ε over all slopes: share with intervals; median error in OLS's standard errors on the
+same sample; median ratio of interval widths to OLS's (HC1); coverage of the whole table's OLS
+coefficient; of slopes with |t| > 4 in the sample the share whose sign and significance (5 %) agree
+with OLS.
 
 STUDY_RUNS (20), STUDY_FITS (2): samples. GAUNTLET_DATA: the folder of the files.
 """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves at few cuts on real tables: do their intervals hold Kaplan–Meier's value of the whole table?
+"""Survival curves at few cuts on real tables: do their intervals hold Kaplan–Meier's value of the
+whole table?
 
-Tables: colon (deaths), flchain, gbsg and rotterdam of R's package survival, which Rscript writes (Debian:
-r-cran-survival), and rossi of lifelines where that is installed (it wants an older pandas than the client's tests).
-Each is sampled with replacement; a sample is asked for the curve at the given cuts, without a profile.
-`SURVIVAL_SAMPLES` (150) samples a table and ε.
+Tables: colon (deaths), flchain, gbsg and rotterdam of R's package survival, which Rscript writes
+(Debian: r-cran-survival), and rossi of lifelines where that is installed (it wants an older pandas
+than the client's tests). Each is sampled with replacement; a sample is asked for the curve at the
+given cuts, without a profile. `SURVIVAL_SAMPLES` (150) samples a table and ε.
 """
 
 import importlib

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A linear model's table as a directory of Parquet files, written in pieces, and its public facts."""
+"""A linear model's table as a directory of Parquet files, written in pieces, and its public
+facts.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wages on schooling and experience (Current Population Survey, March 2024; n = 54,875): Mincer's regression, at ε = 1
-and .2, beside OLS and noisy sufficient statistics in one run.
+"""Wages on schooling and experience (Current Population Survey, March 2024; n = 54,875): Mincer's
+regression, at ε = 1 and .2, beside OLS and noisy sufficient statistics in one run.
 
-Samples of n records drawn with replacement from the table, each with a released profile (ε = .5) for ours; the peer
-is told means, deviations and a bound of the table itself (`noisy_statistics`). By coefficient: the ratio of interval
-widths to OLS's on the same sample; how many intervals hold the whole table's coefficient, as OLS has it and as the method has it
-without noise; how often sign and significance (5 %) differ from OLS on the same sample. The Urban Institute asks for a ratio of at most
-1.25, and mismatches of at most 5 % in sign and 10 % in significance.
+Samples of n records drawn with replacement from the table, each with a released profile (ε = .5)
+for ours; the peer is told means, deviations and a bound of the table itself (`noisy_statistics`).
+By coefficient: the ratio of interval widths to OLS's on the same sample; how many intervals hold
+the whole table's coefficient, as OLS has it and as the method has it without noise; how often sign
+and significance (5 %) differ from OLS on the same sample. The Urban Institute asks for a ratio of
+at most 1.25, and mismatches of at most 5 % in sign and 10 % in significance.
 
-WAGES_RUNS (200): samples. GAUNTLET_DATA: the folder of cps_asec_2024_wages.csv. Heteroscedasticity-consistent errors throughout.
+WAGES_RUNS (200): samples. GAUNTLET_DATA: the folder of cps_asec_2024_wages.csv.
+Heteroscedasticity-consistent errors throughout.
 """
 
 import json
@@ -35,7 +37,8 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 RUNS = int(os.environ.get("WAGES_RUNS", "200"))
 FIRST_SEED = 930_000
 EPSILONS, DELTA = (1.0, 0.2), 1e-6
-TOLD_QUANTILE = 0.99  # of the norms, at which the peer's records are scaled down: the best of 1, .999, .99 and .95
+# of the norms, at which the peer's records are scaled down: the best of 1, .999, .99 and .95
+TOLD_QUANTILE = 0.99
 QUERIES = {
     "Huber": LinearRegression(MINCER),
     "least squares": LinearRegression(MINCER, loss="squared"),
@@ -47,8 +50,10 @@ RATIO, SIGN, SIGNIFICANCE = 1.25, 0.05, 0.10  # the Urban Institute's
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Of one method at one ε over R samples: all (R, q). ratio: of widths; ols, own: whether the interval holds the
-    whole table's coefficient; sign, significance: whether they differ from OLS's."""
+    """Of one method at one ε over R samples: all (R, q). ratio: of widths; ols, own: whether the
+    interval holds the whole table's coefficient; sign, significance: whether they differ from
+    OLS's.
+    """
 
     ratio: FloatArray
     ols: FloatArray

@@ -56,8 +56,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Modules and items live to the end: the garbage collector no longer goes over them, which took half a second each time.
-    It looks for cycles one tenth as often as usual, which took a twentieth of the time."""
+    """Modules and items live to the end: the garbage collector no longer goes over them, which took
+    half a second each time. It looks for cycles one tenth as often as usual, which took a twentieth
+    of the time.
+    """
     gc.freeze()
     gc.set_threshold(7_000, 10, 10)
     gc.enable()
@@ -71,8 +73,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(autouse=True)
 def _seeded_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise comes from a seed, in each test its own: no test fails by luck. Those marked real_noise draw from the
-    system's random bits; each says how seldom it fails by luck."""
+    """Noise comes from a seed, in each test its own: no test fails by luck. Those marked real_noise
+    draw from the system's random bits; each says how seldom it fails by luck.
+    """
     if request.node.get_closest_marker("real_noise") is None:
         from support.attacks.seeded_noise import seed_noise
 
@@ -81,7 +84,9 @@ def _seeded_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture(autouse=True)
 def _figures_end() -> Iterator[None]:
-    """Figures that a test has drawn are closed after it: pyplot keeps them, and warns from the twentieth on."""
+    """Figures that a test has drawn are closed after it: pyplot keeps them, and warns from the
+    twentieth on.
+    """
     yield
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the client's methods from the questions of the server's kinds: client/reticent/_methods.py.
+"""Writes the client's methods from the questions of the server's kinds:
+client/reticent/_methods.py.
 
     make generated      writes it; it is checked in, and a test says when it is stale
 
-A question's fields become the method's parameters in their order, with their types and defaults. Fields after
-`where`, fields of one choice, confidence levels and the dataclass's own keyword-only fields are given by name. The docstring is the
-question's and its fields'; the examples are those lines of the result class's docstring that call the method.
-A kind that asks another kind's question takes the arguments of that kind's method, so its method is written by
-hand in reticent._dataset.
+A question's fields become the method's parameters in their order, with their types and defaults.
+Fields after `where`, fields of one choice, confidence levels and the dataclass's own keyword-only
+fields are given by name. The docstring is the question's and its fields'; the examples are those
+lines of the result class's docstring that call the method. A kind that asks another kind's question
+takes the arguments of that kind's method, so its method is written by hand in reticent._dataset.
 """
 
 import inspect
@@ -54,7 +55,9 @@ _OF_EVERY_KIND = {"kind", "persons"}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A field of a question as a parameter. annotation, check, default: as source text; default None: required."""
+    """A field of a question as a parameter. annotation, check, default: as source text; default
+    None: required.
+    """
 
     name: str
     annotation: str

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a change of a JSON schema or of an OpenAPI document breaks, in sentences.
 
-A request breaks where a body that was accepted no longer is: a field is gone, is newly required, or takes
-fewer types, values or a narrower range. A reply breaks where a reader meets what it never met: a field is
-gone or may be absent, or has a further type or value. New paths, new optional fields of requests and new
-fields of replies break nothing.
+A request breaks where a body that was accepted no longer is: a field is gone, is newly required, or
+takes fewer types, values or a narrower range. A reply breaks where a reader meets what it never
+met: a field is gone or may be absent, or has a further type or value. New paths, new optional
+fields of requests and new fields of replies break nothing.
 """
 
 import json
@@ -25,7 +25,9 @@ _LAST_PART = re.compile(r"(\.?[^.\[\]{}<>]+|\[\]|\{\}|<[^>]*>)$")
 
 @dataclass(slots=True)
 class Place:
-    """What may stand at one place of a document. types: of which every value may. values: others, by type."""
+    """What may stand at one place of a document. types: of which every value may. values: others,
+    by type.
+    """
 
     types: set[str] = field(default_factory=set)
     values: set[tuple[str, str]] = field(default_factory=set)
@@ -37,7 +39,9 @@ Places = dict[str, Place]
 
 
 def places(schema: Json, document: Json) -> Places:
-    """Every place below a schema by its path, such as `query<glm>.terms[]`; `document` has what `$ref` names."""
+    """Every place below a schema by its path, such as `query<glm>.terms[]`; `document` has what
+    `$ref` names.
+    """
     found: Places = {}
     _add(found, "", schema, _References(document))
     return found
@@ -45,7 +49,9 @@ def places(schema: Json, document: Json) -> Places:
 
 @dataclass(frozen=True, slots=True)
 class _References:
-    """Looks up `$ref`; `open` are those that are being followed, which a recursive schema would repeat."""
+    """Looks up `$ref`; `open` are those that are being followed, which a recursive schema would
+    repeat.
+    """
 
     document: Json
     open: tuple[str, ...] = ()
@@ -232,7 +238,9 @@ def _bodies(holder: Json) -> dict[str, Json]:
 
 
 def release_breaks(old: Json, new: Json) -> list[str]:
-    """What a new schema of a release breaks for readers of an old one: its members, and each kind's result."""
+    """What a new schema of a release breaks for readers of an old one: its members, and each kind's
+    result.
+    """
     found = list(reply_breaks(_release(old), _release(new)))
     before, now = _results(old), _results(new)
     for kind, schema in before.items():

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the HTTP interface, the schema of a release and the client with those of the last version.
+"""Compares the HTTP interface, the schema of a release and the client with those of the last
+version.
 
     python tools/contract.py            names what has changed in ways that break callers
     python tools/contract.py --store    stores the present ones, after a version was tagged
@@ -40,8 +41,10 @@ def stored() -> dict[str, Json]:
 
 
 def client() -> dict[str, dict[str, bool]]:
-    """Every public function, class, attribute and method of the client: whether each parameter must be
-    given. Users make no object of the client's own but `Client`, so of other classes only members count."""
+    """Every public function, class, attribute and method of the client: whether each parameter must
+    be given. Users make no object of the client's own but `Client`, so of other classes only
+    members count.
+    """
     found: dict[str, dict[str, bool]] = {}
     for name in reticent.__all__:
         value = getattr(reticent, name)
@@ -96,7 +99,9 @@ def breaks(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
 
 
 def may_break(old: str, new: str) -> bool:
-    """Whether the policy lets version `new` break callers of `old`: a new major version, before 1.0 a new minor."""
+    """Whether the policy lets version `new` break callers of `old`: a new major version, before 1.0
+    a new minor.
+    """
     before, now = (tuple(int(part) for part in text.split(".")[:2]) for text in (old, new))
     return now > before if before[0] == 0 else now[0] > before[0]
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/images/demo.svg from the demo's real output: a private fit beside the noise-free one."""
+"""Draws docs/images/demo.svg from the demo's real output: a private fit beside the noise-free
+one.
+"""
 
 import json
 import subprocess
@@ -28,7 +30,9 @@ def main() -> None:
 
 
 def draw(fit: Any, noise_free: dict[str, list[float]]) -> Any:
-    """One row for each slope, on a scale of its own: both intervals, and their ratio. Returns the figure."""
+    """One row for each slope, on a scale of its own: both intervals, and their ratio. Returns the
+    figure.
+    """
     mpl.use("Agg")
     mpl.rcParams |= {"svg.hashsalt": "demo", "font.size": 9}
     from matplotlib import pyplot as plt  # noqa: PLC0415 - after the backend is set

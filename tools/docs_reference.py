@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference pages of the documentation, made from the code: they cannot say what it does not do."""
+"""The reference pages of the documentation, made from the code: they cannot say what it does not
+do.
+"""
 
 import inspect
 import json

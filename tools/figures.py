@@ -3,9 +3,9 @@
 
     python tools/figures.py build/nightly/COMMIT
 
-A region of a page, from `<!-- figures: NAME -->` to `<!-- figures: end -->`, is replaced by the table of that
-name: made of what the run's steps left in the folder. A step that has left nothing leaves its region as it is, and
-is named. A page may not name a table that does not exist.
+A region of a page, from `<!-- figures: NAME -->` to `<!-- figures: end -->`, is replaced by the
+table of that name: made of what the run's steps left in the folder. A step that has left nothing
+leaves its region as it is, and is named. A page may not name a table that does not exist.
 """
 
 import json
@@ -73,7 +73,9 @@ def pages(docs: Path) -> Iterator[Path]:
 
 
 def filled(text: str, tables: dict[str, str | None], commit: str) -> str:
-    """The page's text with those of its regions replaced whose tables are there. KeyError: no such table."""
+    """The page's text with those of its regions replaced whose tables are there. KeyError: no such
+    table.
+    """
 
     def region(found: re.Match[str]) -> str:
         table = tables[found[1]]

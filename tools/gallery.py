@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/gallery.md and its pictures: `python tools/gallery.py [KIND …]`, the page anew in any case.
+"""Draws docs/gallery.md and its pictures: `python tools/gallery.py [KIND …]`, the page anew in any
+case.
 
-Every kind is asked as the first example of its method says, of the table that the documentation's examples run on, over
-HTTP; its release is plotted. The table is synthetic, and so may be shown. Noise is fresh: pictures differ from run to run.
+Every kind is asked as the first example of its method says, of the table that the documentation's
+examples run on, over HTTP; its release is plotted. The table is synthetic, and so may be shown.
+Noise is fresh: pictures differ from run to run.
 """
 
 import ast
@@ -93,7 +95,9 @@ def draw(ds: Any, example: Example) -> None:
 
 
 def _height(figure: Any) -> float:
-    """Inches: low for one number with its interval, else as it is drawn, up to what a page takes."""
+    """Inches: low for one number with its interval, else as it is drawn, up to what a page
+    takes.
+    """
     is_one_number = len(figure.axes) == 1 and len(figure.axes[0].get_yticks()) == 1
     return 1.3 if is_one_number else min(float(figure.get_size_inches()[1]), 4.2)
 

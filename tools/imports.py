@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every distribution names what it imports, and nothing else: `python tools/imports.py`; `make check` runs it.
+"""Every distribution names what it imports, and nothing else: `python tools/imports.py`; `make
+check` runs it.
 
-All imports of a distribution's source files count, also those in functions, and those by name: a call of
-`importlib.import_module` or `find_spec`, or of a function that hands its first argument to one of them. Each must be
-of the standard library, of the distribution itself, or of a distribution that its metadata require, with its extras.
-A package that comes along with another (starlette with fastapi) must be named all the same: the other may drop it.
+All imports of a distribution's source files count, also those in functions, and those by name: a
+call of `importlib.import_module` or `find_spec`, or of a function that hands its first argument to
+one of them. Each must be of the standard library, of the distribution itself, or of a distribution
+that its metadata require, with its extras. A package that comes along with another (starlette with
+fastapi) must be named all the same: the other may drop it.
 """
 
 import ast
@@ -67,7 +69,9 @@ def imports(sources: Mapping[str, str]) -> Iterator[Import]:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Of a file without calls that import: most of its nodes are in expressions, and none of those imports."""
+    """Of a file without calls that import: most of its nodes are in expressions, and none of those
+    imports.
+    """
     left = [tree]
     while left:
         node = left.pop()
@@ -111,7 +115,8 @@ def _is_name(call: ast.Call, name: str) -> bool:
 def faults(sources: Mapping[str, str], requirements: Iterable[str], own: str) -> list[str]:
     """What is imported and not required, and what is required and not imported, one a line.
 
-    sources: by file name. requirements: of the metadata, extras' included. own: the distribution's canonical name.
+    sources: by file name. requirements: of the metadata, extras' included. own: the distribution's
+    canonical name.
     """
     named, used, wrong = required(requirements), set[str](), []
     for each in imports(sources):

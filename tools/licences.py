@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every source file names its licence in its first lines: `python tools/licences.py [--add]`.
 
-Without --add it lists the files that do not, and fails if there are any; `make check` runs it. Empty files need none.
+Without --add it lists the files that do not, and fails if there are any; `make check` runs it.
+Empty files need none.
 """
 
 import subprocess

@@ -4,16 +4,16 @@
     python tools/mutants.py [--results FILE] [--jobs N] [WORD …]
 
 Each mutant is one named line, replaced in a copy of the tree; the named test is then run there. The
-command fails if a mutant survives, if its line is no longer in the file, or if the test is not green
-without it.
-Where `make test` runs a sample of a test's cases, the rest are run for what the sample does not kill. A mutant with
-`"audit": true` is one of a test that `make audit` runs. WORD: only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon
-as it is known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with the
-same FILE: a mutant that was killed there, and has not been changed since, is not run again. N: tests at a time, each
-with a copy of the tree of its own; as many as there are cores unless told.
+command fails if a mutant survives, if its line is no longer in the file, or if the test is not
+green without it. Where `make test` runs a sample of a test's cases, the rest are run for what the
+sample does not kill. A mutant with `"audit": true` is one of a test that `make audit` runs. WORD:
+only mutants whose names have one of the words. FILE gets one line of JSON a mutant as soon as it is
+known: its name, the result, the seconds and what it replaces. A run that was stopped goes on with
+the same FILE: a mutant that was killed there, and has not been changed since, is not run again. N:
+tests at a time, each with a copy of the tree of its own; as many as there are cores unless told.
 
-Every run is a fork of this process, which has the libraries (none of this project's code) in memory:
-importing them takes longer than most of the tests.
+Every run is a fork of this process, which has the libraries (none of this project's code) in
+memory: importing them takes longer than most of the tests.
 """
 
 import argparse
@@ -66,7 +66,9 @@ RED = "RED"
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """`old` is replaced by `new` in `file`; `test` must then fail. audit: the test is one of the audit."""
+    """`old` is replaced by `new` in `file`; `test` must then fail. audit: the test is one of the
+    audit.
+    """
 
     name: str
     file: str
@@ -159,7 +161,9 @@ def _start(folder: Path) -> None:
 
 
 def _killed_by(results: Results, group: Group) -> set[Mutant]:
-    """Those of the mutants that turn the test red, if it is green without them. The tree is the folder worked in."""
+    """Those of the mutants that turn the test red, if it is green without them. The tree is the
+    folder worked in.
+    """
     tree = Path.cwd()
     started = time.monotonic()
     selections = (ALL,) if group.audit else (SUITE, REST)
@@ -178,8 +182,9 @@ def _killed_by(results: Results, group: Group) -> set[Mutant]:
 
 
 def _copy(tree: Path) -> None:
-    """What tests need, and what it is compiled to. A source is compared with its hash: a mutant may be as long as the line
-    that it replaces, and written in the same second."""
+    """What tests need, and what it is compiled to. A source is compared with its hash: a mutant may
+    be as long as the line that it replaces, and written in the same second.
+    """
     tree.mkdir()
     for name in COPIED:
         source = ROOT / name
@@ -194,8 +199,9 @@ def _copy(tree: Path) -> None:
 
 
 def _import_libraries() -> None:
-    """And what pytest imports; none of it is looked at again by a child's garbage collection, which takes longer than
-    starting does."""
+    """And what pytest imports; none of it is looked at again by a child's garbage collection, which
+    takes longer than starting does.
+    """
     own = [found.name for found in pkgutil.iter_modules(_pytest.__path__, "_pytest.")]
     for name in (*LIBRARIES, *own):
         try:
@@ -242,7 +248,9 @@ def _green(tree: Path, test: str, selection: str) -> bool:
 
 
 def _passed(tree: Path, test: str, selection: str) -> int:
-    """pytest's exit status, 0 where there is no such case, in a process group of its own; its children use the copy, too."""
+    """pytest's exit status, 0 where there is no such case, in a process group of its own; its
+    children use the copy, too.
+    """
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that takes long, in one go, and one report: the audit, the benchmarks, all mutants, the gauntlet, figures.
+"""Everything that takes long, in one go, and one report: the audit, the benchmarks, all mutants,
+the gauntlet, figures.
 
     python tools/nightly.py [--resume] [--only TEXT …] [--list]
 
 Each step is a command of its own. What it printed, how it ended and how long it took are kept in
-build/nightly/COMMIT as soon as it ends, and build/nightly.md says it of all steps, whatever became of the others; the
-command fails if one is red. A run that was stopped goes on with --resume: steps that were green for the
-same commit are not run again. --only: steps whose names have one of the texts; the report keeps what is known of the
-others. The last step puts the figures into the documentation (tools/figures.py), with the commit that made them.
+build/nightly/COMMIT as soon as it ends, and build/nightly.md says it of all steps, whatever became
+of the others; the command fails if one is red. A run that was stopped goes on with --resume: steps
+that were green for the same commit are not run again. --only: steps whose names have one of the
+texts; the report keeps what is known of the others. The last step puts the figures into the
+documentation (tools/figures.py), with the commit that made them.
 
 A tree with changes that are not committed has a folder of its own, COMMIT-changed.
 """

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the notebooks in docs/notebooks and keeps what they show: `python tools/notebooks.py [NAME …]`.
+"""Runs the notebooks in docs/notebooks and keeps what they show: `python tools/notebooks.py [NAME
+…]`.
 
---data FILE: the table of house sales that the housing notebook reads; it is not part of this repository.
-The cells are plain Python: each is run in one namespace, and the value of its last expression is
-shown as a notebook would show it (a table, a text, a picture).
+--data FILE: the table of house sales that the housing notebook reads; it is not part of this
+repository. The cells are plain Python: each is run in one namespace, and the value of its last
+expression is shown as a notebook would show it (a table, a text, a picture).
 """
 
 import argparse

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/images/pages/*.png, every page of the workbench and of the console over an invented table, at two widths and
-in both themes, and writes docs/pages.md, which shows them."""
+"""Draws docs/images/pages/*.png, every page of the workbench and of the console over an invented
+table, at two widths and in both themes, and writes docs/pages.md, which shows them.
+"""
 
 import io
 import sys
@@ -29,7 +30,9 @@ from support.tables.houses import write_houses  # noqa: E402
 
 PICTURES, PAGE = ROOT / "docs/images/pages", ROOT / "docs/pages.md"
 COLOURS = 192
-"""Of a picture: flat pages with anti-aliased text are as good with them, at half of the bytes; with fewer, the curves lose theirs."""
+"""Of a picture: flat pages with anti-aliased text are as good with them, at half of the bytes; with
+fewer, the curves lose theirs.
+"""
 
 LOOKS = {
     "wide": (1280, "light"),

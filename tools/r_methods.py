@@ -4,8 +4,8 @@
     make generated      writes r/R/kinds.R, r/NAMESPACE and r/man/<function>.Rd; they are checked in, and a test
                         says when they are stale
 
-A function has the name of its kind, or `private_` before it where base R has a function of that name. Its
-first argument is a data set; the others are those of the Python client's method.
+A function has the name of its kind, or `private_` before it where base R has a function of that
+name. Its first argument is a data set; the others are those of the Python client's method.
 """
 
 import inspect
@@ -118,7 +118,9 @@ METHODS = {
 }
 _HEAD = "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by tools/r_methods.py from the server's questions.\n"
 _BY_FORMULA = frozenset({"by", "event", "group"})
-"""What a formula in the place before it can say: age ~ sex, Surv(time, event) ~ group. The server asks for what is missing."""
+"""What a formula in the place before it can say: age ~ sex, Surv(time, event) ~ group. The server
+asks for what is missing.
+"""
 _WORDS = {"None": "NULL", "True": "TRUE", "False": "FALSE"}
 _SPOKEN = re.compile(r"\b(?:None|True|False)\b")
 
@@ -215,7 +217,9 @@ def _further(kind: Kind[Any]) -> str:
 
 
 def _wrapped(called: str) -> str:
-    """The arguments, a line each where they are long: R's check wants lines of at most 90 characters."""
+    """The arguments, a line each where they are long: R's check wants lines of at most 90
+    characters.
+    """
     return (
         called
         if len(called) < 60

@@ -3,8 +3,8 @@
 
     make generated      writes client/reticent/release.schema.json; a test says when it is stale
 
-What surrounds a result (id, query, charge, guarantee) is written here. A field of a result whose default is None
-is left out of a reply where it is None, so it may be absent and is never null.
+What surrounds a result (id, query, charge, guarantee) is written here. A field of a result whose
+default is None is left out of a reply where it is None, so it may be absent and is never null.
 """
 
 import json
@@ -125,7 +125,9 @@ def _rule(condition: Json, result: Json, otherwise: Json | None = None) -> Json:
 
 
 def _stated(part: Any) -> Any:
-    """A part of a schema as it is published: without titles of fields, and with what may be absent never null."""
+    """A part of a schema as it is published: without titles of fields, and with what may be absent
+    never null.
+    """
     if isinstance(part, list):
         return [_stated(each) for each in part]
     if not isinstance(part, dict):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/tutorial.md: `python tools/tutorial_pictures.py` runs the page, as its test does.
+"""Draws the pictures of docs/tutorial.md: `python tools/tutorial_pictures.py` runs the page, as its
+test does.
 
 The table is synthetic, and so may be shown. Noise is fresh: pictures differ from run to run.
 """

@@ -56,7 +56,9 @@ class Frame:
         return self
 
     def factor(self, name: str, texts: object, levels: tuple[str, ...] | None = None) -> Self:
-        """Adds a categorical column; levels: in order, the most frequent first where they are not given."""
+        """Adds a categorical column; levels: in order, the most frequent first where they are not
+        given.
+        """
         cells = np.asarray(texts).astype(str)
         found, counts = np.unique(cells, return_counts=True)
         order = levels or tuple(found[np.argsort(-counts, kind="stable")].tolist())
@@ -87,5 +89,7 @@ class Frame:
         return self.rows(rng.choice(self.n, n))
 
     def repeated(self, least: int) -> BenchTable:
-        """Every record equally often, at least `least` of them: the distribution that samples come from."""
+        """Every record equally often, at least `least` of them: the distribution that samples come
+        from.
+        """
         return self.rows(np.tile(np.arange(self.n), max(1, -(-least // self.n))))

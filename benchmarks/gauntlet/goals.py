@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a line of the gauntlet is expected to show, and what chance may do to it.
 
-A goal is *met* where the figure itself is within it, and *missed* where it is outside beyond chance: by luck less
-than once in 10⁶ for a model that is at the goal's edge. Between the two a few samples do not tell.
+A goal is *met* where the figure itself is within it, and *missed* where it is outside beyond
+chance: by luck less than once in 10⁶ for a model that is at the goal's edge. Between the two a few
+samples do not tell.
 
-The coefficients of one fit may go together in any way, so a sample counts once. The share of a fit's intervals
-that hold is a mean of Bernoulli variables, the mean of its squared z scores one of χ²₁ variables; whatever their
-dependence, E exp(λ mean) is at most that of a single one (Jensen), so Chernoff's bounds of R independent ones hold:
-exp(−R KL(share, p)), and exp(−R (r − 1 − ln r)/2) for a mean square of r times the expected one.
+The coefficients of one fit may go together in any way, so a sample counts once. The share of a
+fit's intervals that hold is a mean of Bernoulli variables, the mean of its squared z scores one of
+χ²₁ variables; whatever their dependence, E exp(λ mean) is at most that of a single one (Jensen), so
+Chernoff's bounds of R independent ones hold: exp(−R KL(share, p)), and exp(−R (r − 1 − ln r)/2) for
+a mean square of r times the expected one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +25,8 @@ LEAST_COVERAGE = 0.90  # of 95 % intervals, in each model
 FAMILY_COVERAGE = (0.93, 0.97)  # in the mean over a family's models
 RMS_Z = (0.85, 1.15)
 WILD, SHORT = 10.0, 0.6  # times the sampling standard error without noise
-TOLERATED = 0.02  # of samples with a wild or short standard error, or a needless flag, before chance is left out
+# of samples with a wild or short standard error, or a needless flag, before chance is left out
+TOLERATED = 0.02
 FORECAST = (
     0.75,
     1.33,
@@ -56,7 +59,9 @@ class IntervalCounts:
 
 
 def answered_verdict(flagged: float) -> Verdict:
-    """Of the share of flagged coefficients or tests: met up to a half, missed where a model counts as declined."""
+    """Of the share of flagged coefficients or tests: met up to a half, missed where a model counts
+    as declined.
+    """
     return Verdict(ANSWERED, flagged <= 1 / 2, flagged >= DECLINED)
 
 
@@ -67,7 +72,9 @@ def coverage_verdict(coverage: float, fits: int) -> Verdict:
 
 
 def rms_verdict(rms: float, fits: int) -> Verdict:
-    """Too large only: a root mean square that is too small is told, and counts as met or not, never missed."""
+    """Too large only: a root mean square that is too small is told, and counts as met or not, never
+    missed.
+    """
     r = (rms / RMS_Z[1]) ** 2
     missed = r > 1 and fits * (r - 1 - log(r)) / 2 > -log(LUCK)
     return Verdict("rms z", RMS_Z[0] <= rms <= RMS_Z[1], missed)
@@ -79,7 +86,9 @@ def rare_verdict(goal: str, samples: int, of: int) -> Verdict:
 
 
 def forecast_verdict(ratio: float, counts: IntervalCounts) -> Verdict:
-    """By the sign test: a median within the goal has half of the samples on each side of its edges."""
+    """By the sign test: a median within the goal has half of the samples on each side of its
+    edges.
+    """
     outside = max(counts.forecast_low, counts.forecast_high)
     missed = outside > 0 and binom.sf(outside - 1, counts.forecasts, 0.5) < LUCK
     return Verdict("forecast", FORECAST[0] <= ratio <= FORECAST[1], missed)
@@ -98,8 +107,9 @@ def divergence(p: float, q: float) -> float:
 
 
 def family_verdict(coverages: Sequence[float], fits: int) -> Verdict:
-    """Of the mean coverage of a family's lines, of which all at one ε share `fits` samples. Missed below only:
-    conservative intervals are told, not failed."""
+    """Of the mean coverage of a family's lines, of which all at one ε share `fits` samples. Missed
+    below only: conservative intervals are told, not failed.
+    """
     mean = fmean(coverages)
     low, high = FAMILY_COVERAGE
     missed = mean < low and fits * divergence(mean, low) > -log(LUCK)

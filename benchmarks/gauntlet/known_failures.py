@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that fall short of a goal, and why: the audit prints them, and fails when one of them has been mended.
+"""Models that fall short of a goal, and why: the audit prints them, and fails when one of them has
+been mended.
 
-Only goals that are missed beyond chance stand here. What a reason says of the cause was not traced unless it is of the table itself.
+Only goals that are missed beyond chance stand here. What a reason says of the cause was not traced
+unless it is of the table itself.
 """
 
 from dataclasses import dataclass
@@ -157,5 +159,6 @@ BORDERLINE: dict[str, frozenset[str]] = {
     "logit, vote": frozenset({"answered", "forecast"}),
     "logit of shares": frozenset({"answered", "needless flags"}),
 }
-"""Goals that a run of 24 samples did not meet, or just met, without missing them beyond chance: whether another run does is
-luck, so the audit prints them and fails in neither case."""
+"""Goals that a run of 24 samples did not meet, or just met, without missing them beyond chance:
+whether another run does is luck, so the audit prints them and fails in neither case.
+"""

@@ -29,9 +29,10 @@ class FitLine:
     """Of a model with coefficients.
 
     worst: the term with the largest root mean squared z. flagged: share of coefficients without an
-    interval; needless: of those, with a released noise below 3 sampling errors. noise: median of privacy over sampling
-    standard errors; forecast: median of the plan's over the released ratio, furthest: of the worst term.
-    silent: share of coefficients that the plan had said it would not identify.
+    interval; needless: of those, with a released noise below 3 sampling errors. noise: median of
+    privacy over sampling standard errors; forecast: median of the plan's over the released ratio,
+    furthest: of the worst term. silent: share of coefficients that the plan had said it would not
+    identify.
     """
 
     model: str
@@ -88,7 +89,9 @@ class FitLine:
 
 @dataclass(frozen=True, slots=True)
 class RankLine:
-    """Of quantiles. error: root mean squared rank error, forecast: the plan's, worst: the largest; in records."""
+    """Of quantiles. error: root mean squared rank error, forecast: the plan's, worst: the largest;
+    in records.
+    """
 
     model: str
     kind: str
@@ -119,7 +122,9 @@ class RankLine:
 
 @dataclass(frozen=True, slots=True)
 class LevelLine:
-    """Of a test whose hypothesis is true: rejections at 5 % of the samples with a p-value, and those without one."""
+    """Of a test whose hypothesis is true: rejections at 5 % of the samples with a p-value, and
+    those without one.
+    """
 
     model: str
     kind: str

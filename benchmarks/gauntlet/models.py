@@ -24,7 +24,9 @@ MINCER = "log_wage ~ educ_years + experience + experience_sq + female"
 
 
 def linear(name: str, table: str, n: int | None, formula: str, **more: Any) -> Fit:
-    """A regression; its target is without noise where it is the noisy Newton fit without a penalty."""
+    """A regression; its target is without noise where it is the noisy Newton fit without a
+    penalty.
+    """
     collinear = more.pop("collinear", False)
     query = LinearRegression(formula, **more)
     newton = query.mechanism == "newton" and query.ridge is None

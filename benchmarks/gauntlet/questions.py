@@ -32,7 +32,9 @@ _OPERATIONS = {">=": np.greater_equal, ">": np.greater, "==": np.equal}
 
 
 class GauntletQuestion(Protocol):
-    """name, kind: of its lines; table: the name of its whole table; epsilons: those it is asked at."""
+    """name, kind: of its lines; table: the name of its whole table; epsilons: those it is asked
+    at.
+    """
 
     name: str
     table: str
@@ -173,7 +175,9 @@ class Ranks(QuestionFields):
 
 @dataclass(frozen=True, slots=True)
 class Level(QuestionFields):
-    """A test of columns that have nothing to do with any other: they are permuted anew in each sample."""
+    """A test of columns that have nothing to do with any other: they are permuted anew in each
+    sample.
+    """
 
     query: HypothesisTest
 
@@ -212,6 +216,8 @@ def in_use(
 
 
 def rank_errors(result: dict[str, Any], x: np.ndarray) -> list[float]:
-    """Records between each released quantile and where it should be; a tie is anywhere in its records."""
+    """Records between each released quantile and where it should be; a tie is anywhere in its
+    records.
+    """
     pairs = zip(result["probabilities"], result["values"], strict=True)
     return [max(0.0, p - np.mean(x <= v), np.mean(x < v) - p) * len(x) for p, v in pairs]

@@ -12,7 +12,9 @@ from reticent_server.domain.steps import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Of q coefficients. errors: standard errors, privacy: their part from noise (q,); estimable (q,)."""
+    """Of q coefficients. errors: standard errors, privacy: their part from noise (q,); estimable
+    (q,).
+    """
 
     terms: tuple[str, ...]
     coefficients: FloatArray

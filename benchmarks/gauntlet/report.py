@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/gauntlet.md and its plot, from the figures of runs; tools/figures.py puts them there."""
+"""The tables of docs/gauntlet.md and its plot, from the figures of runs; tools/figures.py puts them
+there.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

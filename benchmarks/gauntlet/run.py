@@ -15,8 +15,9 @@ from reticent_server.errors import InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply; broken: an error that
-    is nobody's answer, a defect."""
+    """Of one question: its lines, or why there are none. silent: ε at which no sample got a reply;
+    broken: an error that is nobody's answer, a defect.
+    """
 
     question: GauntletQuestion
     lines: list[Line]

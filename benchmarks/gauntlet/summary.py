@@ -21,8 +21,8 @@ Z = float(ndtri(0.975))  # of a 95 % interval
 class Samples:
     """R replies beside their target: all (R, q), NaN where there is none.
 
-    z: of the intervals that were given; errors, privacy: standard errors over the target's sampling ones;
-    forecast: the plan's ratio of privacy and sampling; known: where an interval was given.
+    z: of the intervals that were given; errors, privacy: standard errors over the target's sampling
+    ones; forecast: the plan's ratio of privacy and sampling; known: where an interval was given.
     """
 
     terms: tuple[str, ...]
@@ -36,7 +36,9 @@ class Samples:
 def gathered(
     replies: Sequence[Estimates], forecasts: Sequence[FloatArray], target: WholeTableTarget
 ) -> Samples:
-    """The replies in units of the target's standard errors; no interval counts about what the table does not identify."""
+    """The replies in units of the target's standard errors; no interval counts about what the table
+    does not identify.
+    """
     b, se, privacy = (
         np.array([getattr(e, name) for e in replies])
         for name in ("coefficients", "errors", "privacy")
@@ -59,8 +61,9 @@ def fit_line(
     *,
     collinear: bool = False,
 ) -> FitLine:
-    """The line of R samples; a figure that nothing tells of is NaN. collinear: terms depend on each other
-    linearly, so that flags are right whatever the noise."""
+    """The line of R samples; a figure that nothing tells of is NaN. collinear: terms depend on each
+    other linearly, so that flags are right whatever the noise.
+    """
     s = samples
     held = np.where(s.known, np.abs(s.z) <= Z, np.nan)
     root = np.sqrt(_mean(s.z**2, 0))

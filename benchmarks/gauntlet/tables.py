@@ -2,7 +2,8 @@
 """The whole tables: statsmodels' own, and three that are used where they are at hand.
 
 GAUNTLET_DATA: the folder of kc_house_data.csv (King County house sales), adult.data (UCI Adult) and
-cps_asec_2024_wages.csv (Current Population Survey, March 2024); default ../shared/data beside the project.
+cps_asec_2024_wages.csv (Current Population Survey, March 2024); default ../shared/data beside the
+project.
 """
 
 import csv

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What replies are compared with: the model on the whole table, without noise where there is code for that."""
+"""What replies are compared with: the model on the whole table, without noise where there is code
+for that.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,8 +25,9 @@ PLAN_EPSILON = 1.0  # of the plan whose equations are solved: the estimand does 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeTableTarget:
-    """coefficients (q,) of the whole table, NaN where it does not identify them, and sampling standard errors (q,) of n
-    of its records."""
+    """coefficients (q,) of the whole table, NaN where it does not identify them, and sampling
+    standard errors (q,) of n of its records.
+    """
 
     coefficients: FloatArray
     standard_errors: FloatArray
@@ -34,7 +37,9 @@ Solve = Callable[[Any, Block], NoiseFree]
 
 
 def noise_free(table: BenchTable, query: Query, n: int, solve: Solve) -> WholeTableTarget:
-    """The equations of the plan, solved on all records; NaN errors of a coefficient that they do not have."""
+    """The equations of the plan, solved on all records; NaN errors of a coefficient that they do
+    not have.
+    """
     with np.errstate(invalid="ignore"):
         found = solve(table.plan(query, PLAN_EPSILON).planned, table.block())
     return WholeTableTarget(found.coefficients, found.standard_errors * np.sqrt(table.n / n))

@@ -5,9 +5,10 @@
 
     Σ_i [ψ_c(r_i) − a(η_i)] w_i g(η_i) x_i = 0,   η_i = x_iᵀβ clipped to a public range,
 
-with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. For the Gamma
-and Gaussian families the dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it (Proposal 2).
-What the noisy Newton recipe estimates, with its own weights, is in noise_free.glm_target.
+with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. For the
+Gamma and Gaussian families the dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it
+(Proposal 2). What the noisy Newton recipe estimates, with its own weights, is in
+noise_free.glm_target.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +26,8 @@ _SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GlmFit:
-    """coefficients (q,), their family (with φ), weights (n,), sandwich covariance (q, q) at fixed φ.
+    """coefficients (q,), their family (with φ), weights (n,), sandwich covariance (q, q) at fixed
+    φ.
 
     residual: the largest |mean estimating equation|; converged: whether it is below 1e-9.
     """

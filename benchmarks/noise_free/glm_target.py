@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the noisy recipe estimates, computed without noise: for benchmarks and tests.
 
-θ solves Σ w v q = 0 at the scale s with mean ψ_k²(z) = κ_k (where s is free), with the weights of the coordinates that
-whitening settles on the table itself.
+θ solves Σ w v q = 0 at the scale s with mean ψ_k²(z) = κ_k (where s is free), with the weights of
+the coordinates that whitening settles on the table itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _HALVINGS = 20  # a step of a millionth is the end of what floats tell apart of 
 
 
 def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
-    """Solves the plan's equations on a whole table. TypeError: its records are weighted, which is not computed here."""
+    """Solves the plan's equations on a whole table. TypeError: its records are weighted, which is
+    not computed here.
+    """
     coding = plan.ground.coding
     if coding.design.weight is not None:
         raise TypeError("the target of a weighted fit is not computed here")
@@ -55,7 +57,8 @@ def noise_free_fit(plan: FitPlan[Start], block: Block) -> Target:
 
 
 def step(table: Equations, theta: FloatArray, score: QuasiScore, W: FloatArray) -> FloatArray:
-    """(q,) a scoring step, halved for as long as that brings the equations nearer to 0, in gᵀJ⁺g at the step's start.
+    """(q,) a scoring step, halved for as long as that brings the equations nearer to 0, in gᵀJ⁺g at
+    the step's start.
 
     A whole one jumps over the solution, and back, where the data's curvature is twice the law's.
     """
@@ -80,7 +83,9 @@ def step(table: Equations, theta: FloatArray, score: QuasiScore, W: FloatArray) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equations:
-    """Records in use: rows x̃ and u (n, q), responses (n,), R², and what is added to predictors: (n,), or 0."""
+    """Records in use: rows x̃ and u (n, q), responses (n,), R², and what is added to predictors:
+    (n,), or 0.
+    """
 
     X: FloatArray
     y: FloatArray

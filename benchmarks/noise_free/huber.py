@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Huber regression with Proposal 2, solved to the precision of floats: the baseline of tests and benchmarks.
+"""Huber regression with Proposal 2, solved to the precision of floats: the baseline of tests and
+benchmarks.
 
     Σ w_i ψ_c(r_i/s) x_i = 0,  Σ ω_i ψ_c²(r_i/s) = γ_c d
 

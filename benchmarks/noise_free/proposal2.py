@@ -83,7 +83,9 @@ def sensitivities(A: FloatArray, sigma: float, c: float) -> FloatArray:
 
 
 def _newton(y: FloatArray, mu: float, s: float, c: float, target: float) -> tuple[float, float]:
-    """One step on (μ, ln σ), shortened so that σ changes by at most half; else a fixed-point step."""
+    """One step on (μ, ln σ), shortened so that σ changes by at most half; else a fixed-point
+    step.
+    """
     family = Huber(c)
     u = (y - mu) / s
     psi = family.psi(u)

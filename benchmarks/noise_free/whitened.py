@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whitened Mallows regressions, solved to the precision of floats: the baseline of tests and benchmarks.
+"""Whitened Mallows regressions, solved to the precision of floats: the baseline of tests and
+benchmarks.
 
 Huber's: Σ w(u_i) ψ_c(r_i/s) u_i = 0,  s = median|r_i|/.6745,  u = M^(−1/2) x_i, and
 
     (1/n) Σ w(u_i) (ψ_c(z)/z)(r_i/s) u_i u_iᵀ = κ k_c I  on the columns that are whitened,
 
-M not below .4 of its first iterate at W = I, β = 0, s = 1 (for standardised X, y). On skewed data it differs from
-the unweighted fit. The biweight's equation has several solutions: what is computed is the one that reweighting reaches
-from Huber's fit, with its weights w(M^(−1/2)x), κ and E[ψ(z)/z] in place of k_c.
+M not below .4 of its first iterate at W = I, β = 0, s = 1 (for standardised X, y). On skewed data
+it differs from the unweighted fit. The biweight's equation has several solutions: what is computed
+is the one that reweighting reaches from Huber's fit, with its weights w(M^(−1/2)x), κ and E[ψ(z)/z]
+in place of k_c.
 
-Source: Maronna (1976) for the whitening; Huber & Ronchetti (2009), ch. 7; Maronna, Martin & Yohai (2006), ch. 4–5.
+Source: Maronna (1976) for the whitening; Huber & Ronchetti (2009), ch. 7; Maronna, Martin & Yohai
+(2006), ch. 4–5.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -25,9 +28,10 @@ from reticent_server.numerics.matrices import cholesky, eigen, floored, rebuild
 from reticent_server.numerics.psi import Huber
 
 WHITENING_GUARD = 0.4
-"""The least whitening matrix, as a multiple of the one before any whitening. A column that differs from
-its usual value in less than about 1/q of the records would otherwise be whitened without end, and lose
-its records; in other designs the whitening matrix stays above .55 of its start."""
+"""The least whitening matrix, as a multiple of the one before any whitening. A column that differs
+from its usual value in less than about 1/q of the records would otherwise be whitened without end,
+and lose its records; in other designs the whitening matrix stays above .55 of its start.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m benchmarks.real_tables [--tables FOLDER] [--reps R] [--eps E …] [--asked default squared …] [--half 0|1]
-[--only TEXT] [--kind linear|glm] [--n N] [--json FILE] [--fast]
+"""python -m benchmarks.real_tables [--tables FOLDER] [--reps R] [--eps E …] [--asked default
+squared …] [--half 0|1] [--only TEXT] [--kind linear|glm] [--n N] [--json FILE] [--fast]
 
---fast draws the mechanisms' noise with numpy: the same laws, for figures that take hundreds of fits.
+--fast draws the mechanisms' noise with numpy: the same laws, for figures that take hundreds of
+fits.
 """
 
 import argparse
@@ -57,7 +58,9 @@ def asked_query(model: RealModel, asked: str):
 
 
 def own_target(frame, query, n: int, target: Textbook):
-    """(q,) the target of the reply itself, on the whole table; the textbook's where that is asked for."""
+    """(q,) the target of the reply itself, on the whole table; the textbook's where that is asked
+    for.
+    """
     if getattr(query, "target", "") == "likelihood" or getattr(query, "loss", "") == "squared":
         return target.coefficients
     table = frame.repeated(LEAST_WHOLE)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discrete Gaussian noise drawn by numpy: the same law but for rounding, seeded, and hundreds of times as fast."""
+"""Discrete Gaussian noise drawn by numpy: the same law but for rounding, seeded, and hundreds of
+times as fast.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -12,14 +12,17 @@ from benchmarks.real_tables.textbook import Textbook
 from reticent_server.domain.steps import FloatArray
 
 WILD_STATED, WILD_SAMPLING, LEAST_SPREAD = 10.0, 20.0, 0.5
-"""A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below half of the spread over
-samples."""
+"""A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below
+half of the spread over samples.
+"""
 _Z = float(ndtri(0.975))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned: whether it warns."""
+    """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned:
+    whether it warns.
+    """
 
     coefficients: FloatArray
     errors: FloatArray
@@ -38,10 +41,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RealLine:
-    """own, textbook: coverage of the reply's own target and of OLS's or ML's by the intervals given; given: their share;
-    wild: share of fits; width: half-widths over the textbook's, median; noise: privacy over the textbook's errors,
-    median; worst: the term that the textbook's is covered least of, its coverage, and its mean error in those errors;
-    warned: share of replies. NaN where there are none."""
+    """own, textbook: coverage of the reply's own target and of OLS's or ML's by the intervals
+    given; given: their share; wild: share of fits; width: half-widths over the textbook's, median;
+    noise: privacy over the textbook's errors, median; worst: the term that the textbook's is
+    covered least of, its coverage, and its mean error in those errors; warned: share of replies.
+    NaN where there are none.
+    """
 
     asked: str
     model: str

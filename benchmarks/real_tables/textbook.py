@@ -23,7 +23,9 @@ _PLAN_EPSILON = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Textbook:
-    """Of q terms: coefficients (q,) of the whole table, and sandwich standard errors (q,) of n of its records."""
+    """Of q terms: coefficients (q,) of the whole table, and sandwich standard errors (q,) of n of
+    its records.
+    """
 
     terms: tuple[str, ...]
     coefficients: FloatArray

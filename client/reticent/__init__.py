@@ -6,8 +6,8 @@
 >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
 >>> fit.summary()
 
-Each name is imported when it is first used: numpy, scipy and httpx take half a second to import, and a
-program that only looks at `reticent.__version__`, or catches an error, needs none of them.
+Each name is imported when it is first used: numpy, scipy and httpx take half a second to import,
+and a program that only looks at `reticent.__version__`, or catches an error, needs none of them.
 """
 
 from importlib import import_module

@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m reticent", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m reticent", description=" ".join(__doc__.split("\n\n")[0].split())
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     plan = commands.add_parser("plan", help="what a bundle would cost and bring; free")
     run = commands.add_parser("run", help="ask every question once, and keep the answers")

@@ -18,8 +18,9 @@ _MOST_NAMED = 20
 
 @contextmanager
 def on_columns(query: Mapping[str, Any], names: Sequence[str]) -> Iterator[None]:
-    """Adds to a refusal of a query which of the columns it names are not among `names`, and the text that the
-    sentence is about with a caret under the place."""
+    """Adds to a refusal of a query which of the columns it names are not among `names`, and the
+    text that the sentence is about with a caret under the place.
+    """
     try:
         yield
     except (InvalidQuery, InvalidFormula) as refusal:

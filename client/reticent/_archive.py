@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bundle's run leaves behind: a folder from which every table and figure is made again without the server.
+"""What a bundle's run leaves behind: a folder from which every table and figure is made again
+without the server.
 
 bundle.json            the questions, and their digest
 plan.json              what each was planned to cost
@@ -42,7 +43,9 @@ class Archive:
 
     @classmethod
     def opened(cls, folder: Path, document: Mapping[str, Any], digest: str) -> "Archive":
-        """The archive of a bundle, new or to be gone on with. Raises InvalidQuery where the folder has another bundle's."""
+        """The archive of a bundle, new or to be gone on with. Raises InvalidQuery where the folder
+        has another bundle's.
+        """
         known = folder / "bundle.json"
         if known.is_file():
             if json.loads(known.read_text("utf-8")).get("digest") != digest:
@@ -92,7 +95,8 @@ class Archive:
     def rebuild(self) -> list[Path]:
         """Makes every table and figure again from the releases alone, and gives their paths.
 
-        Texts of all; CSV files with pandas, PNG files with matplotlib, where they are installed and the answer has one.
+        Texts of all; CSV files with pandas, PNG files with matplotlib, where they are installed and
+        the answer has one.
 
         >>> reticent.Archive.read("registered").rebuild()
         """

@@ -20,11 +20,12 @@ _HEADER = ("data set", "rule", "promise", "total", "spent", "left", "left as ε"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" or "gdp" (Σρ and Σδ under one (ε, δ)). project: the
-    name of the shared project whose it is; None: the caller's own.
+    """A budget for one data set. rule: "basic" (Σε, Σδ) or "zcdp" or "gdp" (Σρ and Σδ under one (ε,
+    δ)). project: the name of the shared project whose it is; None: the caller's own.
 
-    total, spent, remaining: in what the rule adds up. Under the last two that is rho and rho_delta; `total` has the
-    epsilon and delta that were given, too, and the epsilon of the others is the one that their rho implies.
+    total, spent, remaining: in what the rule adds up. Under the last two that is rho and rho_delta;
+    `total` has the epsilon and delta that were given, too, and the epsilon of the others is the one
+    that their rho implies.
     """
 
     dataset: str
@@ -66,8 +67,8 @@ class Budget:
     def plot(self, ax: Any = None) -> Any:
         """What was left after each of your releases, by account; needs matplotlib, gives the Axes.
 
-        Reads your releases from the server, for free. Drawn back from what is left now, as a share of
-        the total, so that the line ends where `remaining` is.
+        Reads your releases from the server, for free. Drawn back from what is left now, as a share
+        of the total, so that the line ends where `remaining` is.
         """
         return _burn_down(self.accounts, self._history(), ax)
 
@@ -147,8 +148,8 @@ def _burn_down(accounts: Sequence[Account], releases: Sequence[Release], ax: Any
 def left_after(account: Account, releases: Sequence[Release]) -> list[tuple[datetime, float]]:
     """(time, percentage left) after each release on the account's data set, oldest first.
 
-    Computed backwards from what is left now, so that it is true at the end; a credit or a changed total,
-    which releases do not tell, would show as a higher or lower beginning.
+    Computed backwards from what is left now, so that it is true at the end; a credit or a changed
+    total, which releases do not tell, would show as a higher or lower beginning.
     """
     unit = "epsilon" if account.rule == "basic" else "rho"
     charged = "rho_gdp" if account.rule == "gdp" else unit

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bundle: questions that were settled on beforehand, planned together, asked once, and kept in a folder.
+"""A bundle: questions that were settled on beforehand, planned together, asked once, and kept in a
+folder.
 
-A file (YAML or JSON), or a mapping in Python, names the questions with how wide each interval may be:
+A file (YAML or JSON), or a mapping in Python, names the questions with how wide each interval may
+be:
 
     title: What a bathroom adds to the price
     dataset: houses
@@ -11,7 +13,8 @@ A file (YAML or JSON), or a mapping in Python, names the questions with how wide
       homes:   {kind: count, half_width: 30}
       middle:  {kind: median, column: price, epsilon: 0.2}
 
-The digest of the questions stands in every idempotency key: running a bundle again charges nothing again.
+The digest of the questions stands in every idempotency key: running a bundle again charges nothing
+again.
 """
 
 import json
@@ -33,14 +36,18 @@ from reticent._text import Text, number, plain, text_table
 
 _SPENT = ("epsilon", "delta", "ci_ratio", "half_width")
 _ROUNDS, _CLOSE = 6, 0.97
-"""Of the search for the common factor, which ends where 97 % of what may be spent is; usually after two."""
+"""Of the search for the common factor, which ends where 97 % of what may be spent is; usually after
+two.
+"""
 _WIDEST = 64.0
 """Times the width that was asked for beyond which a bundle does not fit its budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleQuery:
-    """One question: its name, the arguments of its method, and what it may cost or how wide it may be."""
+    """One question: its name, the arguments of its method, and what it may cost or how wide it may
+    be.
+    """
 
     name: str
     kind: str
@@ -58,7 +65,9 @@ class BundleQuery:
         return cls(name, content["kind"], fields, spending)
 
     def widened(self, factor: float) -> dict[str, Any]:
-        """What it may cost where every width may be so many times as far from none as was asked for."""
+        """What it may cost where every width may be so many times as far from none as was asked
+        for.
+        """
         found = dict(self.spending)
         if "ci_ratio" in found:
             found["ci_ratio"] = _each(found["ci_ratio"], lambda ratio: 1 + (ratio - 1) * factor)
@@ -69,8 +78,9 @@ class BundleQuery:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BundlePlan:
-    """What a bundle would cost and bring; free. plans: by name, in order. factor: how much wider than asked for every
-    interval is, so that the total fits the epsilon that was given; 1: as asked.
+    """What a bundle would cost and bring; free. plans: by name, in order. factor: how much wider
+    than asked for every interval is, so that the total fits the epsilon that was given; 1: as
+    asked.
 
     >>> bundle.plan(ds).epsilon
     """
@@ -157,8 +167,9 @@ class Bundle:
     def plan(self, dataset: Dataset, epsilon: float | None = None) -> BundlePlan:
         """Every question at the least epsilon that is forecast to bring its widths; free.
 
-        epsilon: the most that all may cost together; where that is less, all widths are stretched by one factor, so that the
-        forecast is as near to what was asked for as it pays. Raises InvalidPrivacy where no factor up to 64 does, and what plans raise.
+        epsilon: the most that all may cost together; where that is less, all widths are stretched
+        by one factor, so that the forecast is as near to what was asked for as it pays. Raises
+        InvalidPrivacy where no factor up to 64 does, and what plans raise.
 
         >>> bundle.plan(ds, epsilon=3.0).factor
         """
@@ -173,8 +184,9 @@ class Bundle:
         return self._stretched(dataset, asked, epsilon)
 
     def _stretched(self, dataset: Dataset, narrow: BundlePlan, epsilon: float) -> BundlePlan:
-        """The narrowest plan within 3 % of what it may cost: the factor is bracketed, and then found by interpolation of
-        logarithms."""
+        """The narrowest plan within 3 % of what it may cost: the factor is bracketed, and then
+        found by interpolation of logarithms.
+        """
         wide = self._planned(dataset, 2.0)
         while wide.epsilon > epsilon:
             if wide.factor >= _WIDEST:
@@ -199,11 +211,13 @@ class Bundle:
         epsilon: float | None = None,
         confirm: bool | None = None,
     ) -> Archive:
-        """Asks every question once, at its planned epsilon, and keeps plan and releases in a folder.
+        """Asks every question once, at its planned epsilon, and keeps plan and releases in a
+        folder.
 
-        epsilon: the most that all may cost together, which nobody is asked about; confirm: as of every method. A run that was
-        interrupted goes on where it stopped, and one that is done is read back: nothing is charged twice. Raises
-        ConfirmationNeeded, NotSpent where budgets do not cover all of it, and what questions raise.
+        epsilon: the most that all may cost together, which nobody is asked about; confirm: as of
+        every method. A run that was interrupted goes on where it stopped, and one that is done is
+        read back: nothing is charged twice. Raises ConfirmationNeeded, NotSpent where budgets do
+        not cover all of it, and what questions raise.
 
         >>> bundle.run(ds, "results", epsilon=5.0).rebuild()
         """
@@ -252,8 +266,8 @@ class Bundle:
 
 
 def bundle(source: str | PathLike[str] | Mapping[str, Any]) -> Bundle:
-    """A bundle of a file (YAML, which needs PyYAML, or JSON), or of a mapping. Raises InvalidQuery, InvalidPrivacy with what
-    to change, OSError where the file cannot be read.
+    """A bundle of a file (YAML, which needs PyYAML, or JSON), or of a mapping. Raises InvalidQuery,
+    InvalidPrivacy with what to change, OSError where the file cannot be read.
 
     >>> reticent.bundle({"queries": {"homes": {"kind": "count", "half_width": 60}}}).digest
     """
@@ -288,7 +302,9 @@ def _content(path: Path) -> Any:
 
 
 def _between(narrow: BundlePlan, wide: BundlePlan, epsilon: float) -> float:
-    """The factor at which a total that is a power of it between two plans is a little below epsilon."""
+    """The factor at which a total that is a power of it between two plans is a little below
+    epsilon.
+    """
     power = log(narrow.epsilon / wide.epsilon) / log(wide.factor / narrow.factor)
     aim = wide.factor * (wide.epsilon / (epsilon * (1 + _CLOSE) / 2)) ** (1 / power)
     return float(min(max(aim, narrow.factor), wide.factor))

@@ -11,7 +11,8 @@ _INDENT = "    "
 
 
 def pointed(sentence: str, query: Mapping[str, Any]) -> str:
-    """The sentence, with the text of the question under it and a caret at the position that it names.
+    """The sentence, with the text of the question under it and a caret at the position that it
+    names.
 
     The server never repeats what it was asked; the caller has it.
     """

@@ -22,7 +22,9 @@ class Check:
     json: Callable[[Any], Any]
 
     def checked(self, field: str, value: Any) -> Any:
-        """The JSON of a field's value. Raises InvalidQuery with a sentence that says what the field must be."""
+        """The JSON of a field's value. Raises InvalidQuery with a sentence that says what the field
+        must be.
+        """
         try:
             return self.json(value)
         except (TypeError, ValueError):
@@ -113,7 +115,9 @@ def _text(value: Any) -> str:
 
 
 def _two_sided(value: Any) -> str:
-    """What has a tilde: a time and an event in the places of formula and cuts are told of the formula."""
+    """What has a tilde: a time and an event in the places of formula and cuts are told of the
+    formula.
+    """
     text = _text(value)
     if "~" not in text:
         raise ValueError

@@ -23,15 +23,16 @@ from reticent._release_list import ReleaseList
 class Client:
     """A connection to a Reticent server.
 
-    base_url: such as "https://stats.example.org". key: an analyst's key; None: that of the environment's
-    RETICENT_KEY, or of the file that RETICENT_KEY_FILE names. verify: a file of certificates of the
-    authority that signed the server's, an ssl.SSLContext, or False, which checks no certificate. proxy:
-    such as "http://proxy.example.org:3128"; None: as the environment says. transport: an httpx transport
-    in place of the network. timeout: seconds to wait for a reply; a release comes at its
-    plan's deadline. retries: further attempts after a connection error, 429, 502, 503 or 504, with
-    growing pauses; a release that is tried again is never charged again. sleep: waits some seconds.
-    progress: show a bar while releases are computed; None means on a terminal. Ctrl-C then cancels a
-    release whose computation has not begun, which gives its cost back.
+    base_url: such as "https://stats.example.org". key: an analyst's key; None: that of the
+    environment's RETICENT_KEY, or of the file that RETICENT_KEY_FILE names. verify: a file of
+    certificates of the authority that signed the server's, an ssl.SSLContext, or False, which
+    checks no certificate. proxy: such as "http://proxy.example.org:3128"; None: as the environment
+    says. transport: an httpx transport in place of the network. timeout: seconds to wait for a
+    reply; a release comes at its plan's deadline. retries: further attempts after a connection
+    error, 429, 502, 503 or 504, with growing pauses; a release that is tried again is never charged
+    again. sleep: waits some seconds. progress: show a bar while releases are computed; None means
+    on a terminal. Ctrl-C then cancels a release whose computation has not begun, which gives its
+    cost back.
 
     >>> client = reticent.Client("http://127.0.0.1:8000", key=key)
     >>> fit = client.dataset("houses").mean("price", epsilon=0.5)
@@ -73,8 +74,8 @@ class Client:
     def dataset(self, name: str, *, project: str | None = None) -> Dataset:
         """One data set. Raises NotFound: absent and not granted look alike.
 
-        project: the name of the project whose budget pays; None: your own, or the only project of yours
-        that has the data set.
+        project: the name of the project whose budget pays; None: your own, or the only project of
+        yours that has the data set.
 
         >>> client.dataset("houses").n
         """
@@ -101,8 +102,9 @@ class Client:
     ) -> ProjectRequest:
         """Asks for a project, which a budget officer approves, changes or refuses. Free.
 
-        budgets: (epsilon, delta) by data set. plan: what is to be asked, each by `reticent.planned`.
-        members: names of other analysts. ends_on: the last day, as "2030-12-31".
+        budgets: (epsilon, delta) by data set. plan: what is to be asked, each by
+        `reticent.planned`. members: names of other analysts. ends_on: the last day, as
+        "2030-12-31".
 
         >>> client.request_project(
         ...     "prices",
@@ -147,8 +149,8 @@ class Client:
         return read(self._http.wait(self._http.get(path)))
 
     def cancel(self, release_id: str) -> Release:
-        """Cancels a release whose computation has not begun, and gives back its cost. Raises Conflict
-        where it has begun.
+        """Cancels a release whose computation has not begun, and gives back its cost. Raises
+        Conflict where it has begun.
 
         >>> pending = ds.submit("count", epsilon=0.1)
         >>> try:

@@ -37,17 +37,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dataset(Methods):
-    """One version of a data set. n: its public number of records, or of persons with several rows each. policy: what the curator allows.
+    """One version of a data set. n: its public number of records, or of persons with several rows
+    each. policy: what the curator allows.
 
     Every method that takes epsilon is charged when it is called, each time. What it raises, and
     what is then not charged: see reticent's errors. delta None: the policy's default.
     idempotency_key: of an earlier call whose reply was lost; the same release is given again.
 
-    ci_ratio: instead of epsilon, the widest that an interval may be over the same interval without privacy, such
-    as 1.25; half_width: half of the 95 % interval in the units of the data; both for every number, or by name. A free plan
-    finds the least epsilon and asks before it is spent, in a notebook or at a prompt. Elsewhere ConfirmationNeeded is raised,
-    but for confirm=True, or with epsilon as the most that may be spent. dry_run="warn": nothing is spent where the
-    forecast is useless (UselessForecast).
+    ci_ratio: instead of epsilon, the widest that an interval may be over the same interval without
+    privacy, such as 1.25; half_width: half of the 95 % interval in the units of the data; both for
+    every number, or by name. A free plan finds the least epsilon and asks before it is spent, in a
+    notebook or at a prompt. Elsewhere ConfirmationNeeded is raised, but for confirm=True, or with
+    epsilon as the most that may be spent. dry_run="warn": nothing is spent where the forecast is
+    useless (UselessForecast).
 
     >>> ds = client.dataset("houses")
     >>> ds.mean("grade", ci_ratio=1.5, epsilon=1.0).charged.epsilon
@@ -95,7 +97,8 @@ class Dataset(Methods):
     def ols(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Least squares, as R's `lm`: linear_regression with loss="squared". more: as of linear_regression.
+        """Least squares, as R's `lm`: linear_regression with loss="squared". more: as of
+        linear_regression.
 
         >>> fit = ds.ols("price ~ sqft_living + grade", epsilon=1.0)
         """
@@ -104,8 +107,9 @@ class Dataset(Methods):
     def rlm(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """A robust linear model: linear_regression with its own loss, Huber's. It describes the bulk of skewed data, and differs from
-        least squares there by design. more: as of linear_regression.
+        """A robust linear model: linear_regression with its own loss, Huber's. It describes the
+        bulk of skewed data, and differs from least squares there by design. more: as of
+        linear_regression.
 
         >>> fit = ds.rlm("price ~ sqft_living + grade", epsilon=1.0)
         """
@@ -114,7 +118,8 @@ class Dataset(Methods):
     def logit(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Logistic regression by maximum likelihood, as R's `glm(family = binomial)`. more: as of glm.
+        """Logistic regression by maximum likelihood, as R's `glm(family = binomial)`. more: as of
+        glm.
 
         >>> fit = ds.logit("default ~ income + student", epsilon=1.0)
         """
@@ -123,7 +128,8 @@ class Dataset(Methods):
     def probit(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Probit regression by maximum likelihood, as R's `glm(family = binomial("probit"))`. more: as of glm.
+        """Probit regression by maximum likelihood, as R's `glm(family = binomial("probit"))`. more:
+        as of glm.
 
         >>> fit = ds.probit("default ~ income + student", epsilon=1.0)
         """
@@ -132,8 +138,8 @@ class Dataset(Methods):
     def poisson(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Poisson regression by maximum likelihood, as R's `glm(family = poisson)`, with standard errors that allow for any variance;
-        of a 0/1 response, relative risks. more: as of glm.
+        """Poisson regression by maximum likelihood, as R's `glm(family = poisson)`, with standard
+        errors that allow for any variance; of a 0/1 response, relative risks. more: as of glm.
 
         >>> fit = ds.poisson("claims ~ age + C(zone)", exposure="years", epsilon=1.0)
         """
@@ -142,7 +148,8 @@ class Dataset(Methods):
     def gamma(
         self, formula: str, where: str | None = None, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Gamma regression with the link log by maximum likelihood, as R's `glm(family = Gamma("log"))`. more: as of glm.
+        """Gamma regression with the link log by maximum likelihood, as R's `glm(family =
+        Gamma("log"))`. more: as of glm.
 
         >>> fit = ds.gamma("cost ~ age + visits", epsilon=1.0)
         """
@@ -151,9 +158,9 @@ class Dataset(Methods):
     def negbin(
         self, formula: str, where: str | None = None, *, dispersion: float, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
-        """Negative binomial regression by maximum likelihood at a given dispersion alpha, V = mu + alpha mu²: R's
-        `glm(family = MASS::negative.binomial(1/alpha))`. more: as of glm; `ds.glm(..., "negative_binomial")` estimates alpha as well, and
-        is robust.
+        """Negative binomial regression by maximum likelihood at a given dispersion alpha, V = mu +
+        alpha mu²: R's `glm(family = MASS::negative.binomial(1/alpha))`. more: as of glm;
+        `ds.glm(..., "negative_binomial")` estimates alpha as well, and is robust.
 
         >>> fit = ds.negbin("visits ~ age", dispersion=0.5, epsilon=1.0)
         """
@@ -177,9 +184,11 @@ class Dataset(Methods):
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "Dataset":
-        """The same data set, with what a method spends that is given neither an epsilon nor a width; free. Each call is still charged, each time.
+        """The same data set, with what a method spends that is given neither an epsilon nor a
+        width; free. Each call is still charged, each time.
 
-        For code that knows no epsilon, such as scripts in statsmodels' words (reticent.statsmodels.formula.api).
+        For code that knows no epsilon, such as scripts in statsmodels' words
+        (reticent.statsmodels.formula.api).
 
         >>> ds.budgeted(0.5).ols("price ~ grade").params["grade"]
         >>> ds.budgeted(ci_ratio=1.5, epsilon=1.0).mean("price")
@@ -189,20 +198,21 @@ class Dataset(Methods):
         return replace(self, _usual=usual)
 
     def published(self) -> list[Release]:
-        """The releases that the curator has published to all who have a grant, the last published first; free. A study
-        among them answers every linear analysis of its variables.
+        """The releases that the curator has published to all who have a grant, the last published
+        first; free. A study among them answers every linear analysis of its variables.
 
         >>> [(release.id, type(release).__name__) for release in ds.published()]
         """
         return read_all(self._http, f"/v1/datasets/{quote(self.name, safe='')}/published")
 
     def persons(self, features: Mapping[str, str] | None = None, /, **more: str) -> "Dataset":
-        """The data set as a table with one row a person; free. Every method of it is then about persons.
+        """The data set as a table with one row a person; free. Every method of it is then about
+        persons.
 
-        features, more: by name, what a column is made of: `count()`, or any, all, share, first, last, min, max,
-        mean or sum of an expression of a person's rows, with `where=`, for first and last `by=`, and `none=` for persons
-        without such a row. Those that the curator has declared are there too. Raises InvalidFormula,
-        InvalidQuery.
+        features, more: by name, what a column is made of: `count()`, or any, all, share, first,
+        last, min, max, mean or sum of an expression of a person's rows, with `where=`, for first
+        and last `by=`, and `none=` for persons without such a row. Those that the curator has
+        declared are there too. Raises InvalidFormula, InvalidQuery.
 
         >>> patients = client.dataset("clinic").persons(visits="count()", bmi="last(bmi, by=day)")
         >>> patients.profile()
@@ -215,14 +225,15 @@ class Dataset(Methods):
         return replace(view, _persons=asked)
 
     def twin(self, n: int | None = None, *, study: "Study | None" = None, seed: int = 0) -> "Twin":
-        """A synthetic table from what is public, which answers every method of a data set in this process: free, and not for
-        inference. For trying a program before a budget is spent on it.
+        """A synthetic table from what is public, which answers every method of a data set in this
+        process: free, and not for inference. For trying a program before a budget is spent on it.
 
-        Columns follow the released profile, or are even between their bounds where there is none; they are independent but
-        for those of a released `study`, which have its correlations (a Gaussian copula). n: rows, or persons with several
-        rows each; None: the data set's (up to a million rows), so that noise is as large as it will be. Answers need the extra `reticent[server]`
-        (MissingDependency); `to_frame()` needs pandas. Raises InvalidQuery for a view of persons (ask the twin for its own:
-        `ds.twin().persons(...)`) and for linked tables.
+        Columns follow the released profile, or are even between their bounds where there is none;
+        they are independent but for those of a released `study`, which have its correlations (a
+        Gaussian copula). n: rows, or persons with several rows each; None: the data set's (up to a
+        million rows), so that noise is as large as it will be. Answers need the extra
+        `reticent[server]` (MissingDependency); `to_frame()` needs pandas. Raises InvalidQuery for a
+        view of persons (ask the twin for its own: `ds.twin().persons(...)`) and for linked tables.
 
         >>> rehearsal = ds.twin()
         >>> rehearsal.linear_regression("price ~ sqft_living + grade", epsilon=1.0).summary()
@@ -245,10 +256,11 @@ class Dataset(Methods):
     ) -> Plan:
         """What a query would cost and bring; free. The arguments are those of the query's method.
 
-        ci_ratio, half_width: instead of epsilon, how wide the intervals are to be, each number or by name; the plan is
-        that at the least epsilon, and epsilon beside it the most. target: of a linear regression, the privacy standard error relative to the sampling standard
-        error for which `epsilon_for` says what epsilon it takes; None: 1 and 0.5. A word is the field of that name, which of
-        its targets a model answers: target="likelihood".
+        ci_ratio, half_width: instead of epsilon, how wide the intervals are to be, each number or
+        by name; the plan is that at the least epsilon, and epsilon beside it the most. target: of a
+        linear regression, the privacy standard error relative to the sampling standard error for
+        which `epsilon_for` says what epsilon it takes; None: 1 and 0.5. A word is the field of that
+        name, which of its targets a model answers: target="likelihood".
 
         >>> ds.plan("linear_regression", "price ~ sqft_living", epsilon=1.0)
         >>> ds.plan(ds.mean, "price", where="grade >= 8", epsilon=0.1).cost
@@ -286,12 +298,14 @@ class Dataset(Methods):
         term: str | None = None,
         **fields: Any,
     ) -> "Power":
-        """What a test can see with its privacy noise: the one of effect_size, epsilon, power or nobs that is left out; free.
+        """What a test can see with its privacy noise: the one of effect_size, epsilon, power or
+        nobs that is left out; free.
 
-        kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of its method. effect_size: Cohen's d
-        (t_test) or f (anova), a correlation, a partial correlation of `term` (linear_regression), as in
-        statsmodels.stats.power. nobs: the data set's number of records unless given; with all others given it is solved for.
-        sd: the standard deviation within groups that you expect (t_test, anova). Raises InvalidQuery.
+        kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of
+        its method. effect_size: Cohen's d (t_test) or f (anova), a correlation, a partial
+        correlation of `term` (linear_regression), as in statsmodels.stats.power. nobs: the data
+        set's number of records unless given; with all others given it is solved for. sd: the
+        standard deviation within groups that you expect (t_test, anova). Raises InvalidQuery.
 
         >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
         >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
@@ -338,12 +352,12 @@ class Dataset(Methods):
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "TestResults | NoReply":
-        """`hypothesis_test` by its usual name: linear hypotheses, such as "x1 = 0, x2 = x3", about a model that
-        is fitted for it.
+        """`hypothesis_test` by its usual name: linear hypotheses, such as "x1 = 0, x2 = x3", about
+        a model that is fitted for it.
 
         test: "wald", "score" (Rao) or "lr". family None: the linear regression. hypothesis None: a
-        table of the model's terms. dispersion: as of `glm`. A Wald test of a fit that was released already is free: see
-        `wald_test` of the fit.
+        table of the model's terms. dispersion: as of `glm`. A Wald test of a fit that was released
+        already is free: see `wald_test` of the fit.
 
         >>> ds.test("price ~ grade + condition", "condition = 0", test="score", epsilon=1.0)
         """
@@ -370,9 +384,11 @@ class Dataset(Methods):
         delta: float | None = None,
         idempotency_key: str | None = None,
     ) -> "BinnedResiduals | NoReply":
-        """Where a released fit is wrong: `binned_residuals` at its coefficients, with its link, scale and condition.
+        """Where a released fit is wrong: `binned_residuals` at its coefficients, with its link,
+        scale and condition.
 
-        fit: of `linear_regression` or `glm`. bins: edges of the fitted values; None: of their noisy quantiles.
+        fit: of `linear_regression` or `glm`. bins: edges of the fitted values; None: of their noisy
+        quantiles.
 
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
         >>> ds.residuals(fit, epsilon=0.5).plot()
@@ -400,11 +416,13 @@ class Dataset(Methods):
         dry_run: DryRun | None = None,
         **fields: Any,
     ) -> "BlockResults | NoReply":
-        """A model fitted without noise to secret random blocks of the records; its averaged estimates.
+        """A model fitted without noise to secret random blocks of the records; its averaged
+        estimates.
 
         model: "linear_regression", "glm" or "location_scale", with the arguments of that method (or
-        a query as the server reads it). blocks: their number; None means planned. parameter_bounds: (lower, upper) for each estimate, from what
-        is public; None means wide ones. bias_correction: of each block's estimate, where there is one.
+        a query as the server reads it). blocks: their number; None means planned. parameter_bounds:
+        (lower, upper) for each estimate, from what is public; None means wide ones.
+        bias_correction: of each block's estimate, where there is one.
 
         >>> fit = ds.subsample_aggregate("glm", "bedrooms ~ grade", "poisson", epsilon=2.0)
         >>> fit.params["grade"], fit.blocks
@@ -457,7 +475,8 @@ class Dataset(Methods):
         dry_run: DryRun | None = None,
         **fields: Any,
     ) -> Any:
-        """The answer to a query by its kind's name, for programs that choose the kind. Arguments as in `plan`.
+        """The answer to a query by its kind's name, for programs that choose the kind. Arguments as
+        in `plan`.
 
         >>> ds.ask("mean", "price", epsilon=0.5).value
         """

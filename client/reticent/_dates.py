@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 
 def date_days(value: str | date | np.datetime64) -> float:
-    """Days since 1970-01-01 of a date or a text such as 2020-01-31; NaN where it is missing (NaT, an empty text).
+    """Days since 1970-01-01 of a date or a text such as 2020-01-31; NaN where it is missing (NaT,
+    an empty text).
 
     Raises ValueError.
     """
@@ -24,7 +25,9 @@ def date_text(days: float) -> str:
 
 
 def years(days: Any) -> NDArray[np.float64]:
-    """The calendar year of each day; NaN where it is missing. Takes the real part, which is what a step has."""
+    """The calendar year of each day; NaN where it is missing. Takes the real part, which is what a
+    step has.
+    """
     return _part(days, "Y", lambda passed: passed + 1970)
 
 

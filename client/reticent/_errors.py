@@ -83,8 +83,8 @@ class NotFound(ReticentError):
 class BudgetExhausted(ReticentError):
     """The request costs more than is left; nothing was charged.
 
-    remaining: what is left, by name: epsilon and delta under the rule basic; rho and rho_delta under zcdp and gdp, and the epsilon
-    that they amount to, as `client.budget()` shows them.
+    remaining: what is left, by name: epsilon and delta under the rule basic; rho and rho_delta
+    under zcdp and gdp, and the epsilon that they amount to, as `client.budget()` shows them.
 
     >>> try:
     ...     ds.count(epsilon=90.0)
@@ -151,7 +151,8 @@ class NotSpent(ReticentError):
 
 
 class ConfirmationNeeded(NotSpent):
-    """Nobody has agreed to what the answer costs: give confirm=True, or epsilon as the most to spend.
+    """Nobody has agreed to what the answer costs: give confirm=True, or epsilon as the most to
+    spend.
 
     >>> try:
     ...     ds.mean("price", ci_ratio=1.25)
@@ -169,12 +170,16 @@ class InvalidHypothesis(ReticentError, ValueError):
 
 
 class NotEstimable(ReticentError, ValueError):
-    """Not identifiable at this ε: the data's information about what was asked for is below the noise."""
+    """Not identifiable at this ε: the data's information about what was asked for is below the
+    noise.
+    """
 
 
 class NotPrivate(ReticentError, AttributeError):
-    """Something of another package (reticent.statsmodels and its like) that needs single records, or that no mechanism answers; the
-    sentence says what to write. An AttributeError too, so that `hasattr` tells what there is."""
+    """Something of another package (reticent.statsmodels and its like) that needs single records,
+    or that no mechanism answers; the sentence says what to write. An AttributeError too, so that
+    `hasattr` tells what there is.
+    """
 
 
 class MissingDependency(ReticentError, ImportError):

@@ -12,8 +12,8 @@ from reticent._text import plain
 class Amount:
     """A privacy amount; None where the account's rule has no such part.
 
-    An account under the rule basic counts epsilon and delta, one under zcdp or gdp rho and rho_delta. Of a release
-    rho_gdp is what is debited as rho under gdp.
+    An account under the rule basic counts epsilon and delta, one under zcdp or gdp rho and
+    rho_delta. Of a release rho_gdp is what is debited as rho under gdp.
     """
 
     epsilon: float | None = None

@@ -28,8 +28,9 @@ _RELEASES = "/v1/releases"
 
 
 class Http:
-    """Sends JSON with a key. retries: further attempts; `sleep` waits a number of seconds; progress:
-    whether releases are asked for and polled, with a bar."""
+    """Sends JSON with a key. retries: further attempts; `sleep` waits a number of seconds;
+    progress: whether releases are asked for and polled, with a bar.
+    """
 
     def __init__(
         self,

@@ -52,10 +52,11 @@ def wald(
 
 
 def unresolved_share(R: FloatArray, directions: Sequence[Mapping[str, Any]]) -> float:
-    """The largest share of variance in unresolved directions, over all combinations of R's rows (k, p).
+    """The largest share of variance in unresolved directions, over all combinations of R's rows (k,
+    p).
 
-    directions: as released, p vectors v_i (p,) with `resolved`: the variance of a combination c is, up to a
-    factor, Σ_i (cᵀv_i)².
+    directions: as released, p vectors v_i (p,) with `resolved`: the variance of a combination c is,
+    up to a factor, Σ_i (cᵀv_i)².
     """
     vectors = np.array([d["vector"] for d in directions], dtype=np.float64)
     unresolved = np.array([not d["resolved"] for d in directions])

@@ -5,8 +5,8 @@
     hypothesis := side ["=" side]   (without "=": = 0)
     side       := [sign] piece {sign piece}  piece := number | [number "*"] name | name "*" number
 
-A name is a coefficient's, as the release reports it; the longest that fits is taken. A server reads what it is
-asked by the same rules: both read the texts of tests/fixtures/hypotheses.json.
+A name is a coefficient's, as the release reports it; the longest that fits is taken. A server reads
+what it is asked by the same rules: both read the texts of tests/fixtures/hypotheses.json.
 """
 
 import re
@@ -25,9 +25,13 @@ MAX_LENGTH = 2_000
 _NUMBER = re.compile(r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _WORD = re.compile(r"[A-Za-z0-9_.]")
 _LARGEST = 1e12
-"""Bound of factors and constants: the square still leaves four digits beside 1 in a double's 10^28."""
+"""Bound of factors and constants: the square still leaves four digits beside 1 in a double's
+10^28.
+"""
 _DEPENDENT = 1e-9
-"""Singular value of rows of largest entry 1 below which they repeat each other: rounding is 10⁻¹⁶ a term."""
+"""Singular value of rows of largest entry 1 below which they repeat each other: rounding is 10⁻¹⁶ a
+term.
+"""
 
 Required = TypeVar("Required", int, float)
 
@@ -35,8 +39,9 @@ Required = TypeVar("Required", int, float)
 def parse(
     text: str | Sequence[str], names: Sequence[str]
 ) -> tuple[list[str], FloatArray, FloatArray]:
-    """(texts, R (k, p), r (k,)) of one text, or of several; raises InvalidHypothesis, also where R's rank
-    is below k."""
+    """(texts, R (k, p), r (k,)) of one text, or of several; raises InvalidHypothesis, also where
+    R's rank is below k.
+    """
     rows = []
     for part in [text] if isinstance(text, str) else text:
         rows += _Reader(part, names).hypotheses()

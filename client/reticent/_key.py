@@ -10,7 +10,8 @@ KEY_VARIABLE, FILE_VARIABLE = "RETICENT_KEY", "RETICENT_KEY_FILE"
 
 
 def find_key(key: str | None) -> str:
-    """The key that was given, else that of RETICENT_KEY, else of the file that RETICENT_KEY_FILE names.
+    """The key that was given, else that of RETICENT_KEY, else of the file that RETICENT_KEY_FILE
+    names.
 
     Raises Unauthorized, which never shows a key.
     """

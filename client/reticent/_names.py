@@ -14,7 +14,9 @@ NAMED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gamma": ("glm", {"family": "gamma"} | _LIKELIHOOD),
     "negbin": ("glm", {"family": "negative_binomial"} | _LIKELIHOOD),
 }
-"""Kind and fields by name: of the methods of a data set, and of `plan`, `power`, `ask` and `submit`."""
+"""Kind and fields by name: of the methods of a data set, and of `plan`, `power`, `ask` and
+`submit`.
+"""
 
 
 def fields_of(name: str, more: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

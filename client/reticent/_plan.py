@@ -23,11 +23,12 @@ class Plan:
     """A plan: free, and made from public facts only.
 
     deadline_ms: when the reply becomes visible. forecast: expected standard errors and the like, by
-    name, as JSON. budget: by account ("analyst": yours; "dataset": that of all analysts), what the plan costs
-    there and what is left; None where no budget is set. precision: the forecast intervals as JSON, None where
-    the plan forecasts none; see ci_ratio and half_width. answers: which question the reply will answer, its first line.
-    other_target: of a model that has a robust and a textbook's target, the one that was not asked for as JSON, with its
-    question and precision at the same cost; see targets.
+    name, as JSON. budget: by account ("analyst": yours; "dataset": that of all analysts), what the
+    plan costs there and what is left; None where no budget is set. precision: the forecast
+    intervals as JSON, None where the plan forecasts none; see ci_ratio and half_width. answers:
+    which question the reply will answer, its first line. other_target: of a model that has a robust
+    and a textbook's target, the one that was not asked for as JSON, with its question and precision
+    at the same cost; see targets.
     """
 
     dataset: str
@@ -70,8 +71,9 @@ class Plan:
 
     @property
     def ci_ratio(self) -> dict[str, float | None]:
-        """Forecast width of each number's interval over that without privacy, by name; None where there is no such
-        interval, or no interval is expected at all. Empty where the plan forecasts none.
+        """Forecast width of each number's interval over that without privacy, by name; None where
+        there is no such interval, or no interval is expected at all. Empty where the plan forecasts
+        none.
 
         >>> ds.plan("mean", "price", epsilon=0.5).ci_ratio["mean"]
         """
@@ -79,8 +81,9 @@ class Plan:
 
     @property
     def targets(self) -> dict[str, float | None]:
-        """Forecast width of the widest interval over that without privacy, by what would be estimated: of the question that was asked,
-        then of its other target. None where some interval is not expected at all. Empty where the model has one target only.
+        """Forecast width of the widest interval over that without privacy, by what would be
+        estimated: of the question that was asked, then of its other target. None where some
+        interval is not expected at all. Empty where the model has one target only.
 
         >>> ds.plan("linear_regression", "price ~ grade", epsilon=1.0).targets
         """
@@ -92,7 +95,8 @@ class Plan:
 
     @property
     def half_width(self) -> dict[str, float | None]:
-        """Half of each number's forecast 95 % interval in the units of the data, by name; None where it is not known.
+        """Half of each number's forecast 95 % interval in the units of the data, by name; None
+        where it is not known.
 
         >>> ds.plan("count", epsilon=0.5).half_width["count"]
         """
@@ -100,8 +104,9 @@ class Plan:
 
     @property
     def useless(self) -> list[str]:
-        """Names of the numbers whose forecast interval says nothing: none is expected, or one USELESS times as wide as
-        without privacy. "reply" where a reply is not likely."""
+        """Names of the numbers whose forecast interval says nothing: none is expected, or one
+        USELESS times as wide as without privacy. "reply" where a reply is not likely.
+        """
         widths = self.half_width
         found = [
             name
@@ -128,7 +133,8 @@ class Plan:
 
     @property
     def epsilon_for(self) -> dict[float, float]:
-        """The epsilon at which the largest of `privacy_to_sampling` is forecast to fall to each target.
+        """The epsilon at which the largest of `privacy_to_sampling` is forecast to fall to each
+        target.
 
         NaN where no epsilon reaches it; empty for other kinds than a linear regression.
         """
@@ -192,7 +198,9 @@ class Plan:
         return lines
 
     def _told_targets(self) -> list[str]:
-        """As "least squares: intervals 1.6 times as wide as without privacy"; the widest one of each."""
+        """As "least squares: intervals 1.6 times as wide as without privacy"; the widest one of
+        each.
+        """
         told = []
         for answers, ratio in self.targets.items():
             name = answers.partition(";")[0]

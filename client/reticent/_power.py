@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The power of a test, noise included: from public facts and free plans, before anything is spent.
 
-A test of size α of an effect has the noncentrality λ = n·f(effect)/(1 + ν²), ν² the variance of the privacy noise over that of
-sampling, and the power of the normal (or, for several groups, χ²) law with that noncentrality:
+A test of size α of an effect has the noncentrality λ = n·f(effect)/(1 + ν²), ν² the variance of the
+privacy noise over that of sampling, and the power of the normal (or, for several groups, χ²) law
+with that noncentrality:
 
     t_test, two groups       n d²/4       d the difference in standard deviations, groups equally large
     t_test, one mean         n d²         d the distance from the null value; paired: of the differences
@@ -10,10 +11,11 @@ sampling, and the power of the normal (or, for several groups, χ²) law with th
     correlation              n r²/(1 − r²) at r = 0
     linear_regression        n r²/(1 − r²), r the partial correlation of the response and the term; .95 of it for a robust loss
 
-ν comes from the plan's forecast. It is that of the data set's n and of ε, and goes with n as 1/√n. All records are taken to
-be in use, and the test's size to be exact.
+ν comes from the plan's forecast. It is that of the data set's n and of ε, and goes with n as 1/√n.
+All records are taken to be in use, and the test's size to be exact.
 
-Source: Cohen (1988), Statistical power analysis for the behavioral sciences; the effects are those of statsmodels' power module.
+Source: Cohen (1988), Statistical power analysis for the behavioral sciences; the effects are those
+of statsmodels' power module.
 """
 
 from collections.abc import Callable
@@ -44,8 +46,9 @@ Forecast = Callable[[float], Plan]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Power:
-    """What a test needs. effect_size, nobs, epsilon, alpha, power: as given, one of them solved for (`solved`; NaN where no value
-    reaches it). noise: the privacy noise over the sampling error; without it the power is `power_without_noise`.
+    """What a test needs. effect_size, nobs, epsilon, alpha, power: as given, one of them solved for
+    (`solved`; NaN where no value reaches it). noise: the privacy noise over the sampling error;
+    without it the power is `power_without_noise`.
 
     >>> ds.power("correlation", ["price", "grade"], effect_size=0.1, epsilon=0.5).power
     """
@@ -83,7 +86,9 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTest:
-    """A planned test. squared: λ/n of an effect, without noise; degrees: of freedom; noise: ν of a plan at the data set's n."""
+    """A planned test. squared: λ/n of an effect, without noise; degrees: of freedom; noise: ν of a
+    plan at the data set's n.
+    """
 
     test: str
     n: int
@@ -106,7 +111,9 @@ class PlannedTest:
 def design_of(
     query: dict[str, Any], n: int, sd: float | None, term: str | None, levels: int
 ) -> PlannedTest:
-    """The design of a question's test. levels: of the group's column. Raises InvalidQuery for what is not known."""
+    """The design of a question's test. levels: of the group's column. Raises InvalidQuery for what
+    is not known.
+    """
     kind = str(query["kind"])
     if kind not in KINDS:
         raise InvalidQuery(f"power is for {', '.join(KINDS)}; {kind} is none of them.")
@@ -143,7 +150,9 @@ def solved(
     power: float | None,
     alpha: float,
 ) -> Power:
-    """The one of effect_size, epsilon and power that is None; with all three, nobs. Raises InvalidQuery."""
+    """The one of effect_size, epsilon and power that is None; with all three, nobs. Raises
+    InvalidQuery.
+    """
     given = {"effect_size": effect_size, "epsilon": epsilon, "power": power}
     absent = [name for name, value in given.items() if value is None]
     if len(absent) > 1 or (not absent and nobs is not None):
@@ -187,7 +196,9 @@ def _largest(design: PlannedTest) -> float:
 def _least_epsilon(
     design: PlannedTest, forecast: Forecast, effect: float, n: float, alpha: float, power: float
 ) -> float:
-    """By bisection of log epsilon, a plan each; NaN where _MOST_EPSILON does not reach the power."""
+    """By bisection of log epsilon, a plan each; NaN where _MOST_EPSILON does not reach the
+    power.
+    """
 
     def reached(epsilon: float) -> bool:
         ratio = design.noise(forecast(epsilon))

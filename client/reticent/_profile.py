@@ -34,7 +34,8 @@ class Profile:
     >>> profile.quantiles("price")["50%"], profile.plot()
 
     n: the public number of records. schema: the codebook. columns: the released figures by column,
-    as JSON, with quantiles at `probabilities` or a column's own; empty where the curator has released no profile.
+    as JSON, with quantiles at `probabilities` or a column's own; empty where the curator has
+    released no profile.
     """
 
     name: str
@@ -47,7 +48,9 @@ class Profile:
     def from_json(
         cls, name: str, n: int, schema: Schema, content: Mapping[str, Any] | None
     ) -> "Profile":
-        """Of the data set `name` with n records. content: the profile of GET /v1/datasets/{name}; None: there is none."""
+        """Of the data set `name` with n records. content: the profile of GET /v1/datasets/{name};
+        None: there is none.
+        """
         if content is None:
             return cls(name, n, schema, {})
         probabilities = tuple(map(float, content["probabilities"]))
@@ -65,7 +68,9 @@ class Profile:
         return tuple(map(float, self._figures(column).get("probabilities", self.probabilities)))
 
     def counts(self, column: str) -> Vector:
-        """Noisy counts by level, or by value of a whole number. Raises KeyError where there are none."""
+        """Noisy counts by level, or by value of a whole number. Raises KeyError where there are
+        none.
+        """
         figures = self._figures(column)
         values = figures.get("counts")
         if values is None:
@@ -157,7 +162,9 @@ def _short(text: str) -> str:
 
 
 def _panels(shown: Profile) -> Any:
-    """One panel for each released column: quantiles against probabilities, or counts; the Figure."""
+    """One panel for each released column: quantiles against probabilities, or counts; the
+    Figure.
+    """
     names = [c.name for c in shown.schema if _has_panel(shown, c.name)]
     if not names:
         raise NotFound("No profile of this data set has been released; ask its curator for one.")

@@ -46,7 +46,8 @@ class Bar:
 def wait(wire: Wire, document: Any, sleep: Callable[[float], None], bar: Bar | None) -> Any:
     """The settled document of a release that may be pending.
 
-    An interruption (Ctrl-C) tries to cancel it: where its computation has not begun, it costs nothing.
+    An interruption (Ctrl-C) tries to cancel it: where its computation has not begun, it costs
+    nothing.
     """
     path = f"/v1/releases/{document['id']}"
     try:

@@ -8,7 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project that the caller is a member of. live: neither closed nor over. ends_on: the last day (UTC).
+    """A project that the caller is a member of. live: neither closed nor over. ends_on: the last
+    day (UTC).
 
     >>> [project.name for project in client.projects() if project.live]
     """
@@ -34,7 +35,8 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class ProjectRequest:
-    """What was asked for, and what became of it: status "pending", "approved" or "refused", and why.
+    """What was asked for, and what became of it: status "pending", "approved" or "refused", and
+    why.
 
     budgets, plan: as they were sent.
 

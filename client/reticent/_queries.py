@@ -81,8 +81,9 @@ def body(
     delta: float | None,
     project: str | None = None,
 ) -> dict[str, Any]:
-    """The request for a plan or a release; epsilon None: the plan is to find it. Raises InvalidPrivacy for what is no
-    finite number."""
+    """The request for a plan or a release; epsilon None: the plan is to find it. Raises
+    InvalidPrivacy for what is no finite number.
+    """
     privacy = {}
     if epsilon is not None:
         privacy["epsilon"] = finite(epsilon, InvalidPrivacy("epsilon must be a finite number."))
@@ -100,8 +101,8 @@ def planned(
     delta: float | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """A query for the plan of `Client.request_project`; asks nothing. The arguments are those of the
-    query's method.
+    """A query for the plan of `Client.request_project`; asks nothing. The arguments are those of
+    the query's method.
 
     >>> reticent.planned("houses", "mean", "price", epsilon=0.5)
     """

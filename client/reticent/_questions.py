@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kind's question: its fields in order, and how an analyst's arguments become the JSON that is sent."""
+"""A kind's question: its fields in order, and how an analyst's arguments become the JSON that is
+sent.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,12 +39,15 @@ class Question:
     fields: tuple[Field, ...] = ()
 
     def asked(self, *arguments: Any, **given: Any) -> Query:
-        """The query of a method's arguments. Raises TypeError where they do not fit, InvalidQuery for values."""
+        """The query of a method's arguments. Raises TypeError where they do not fit, InvalidQuery
+        for values.
+        """
         signature = Signature([field.parameter for field in self.fields])
         return self.query(signature.bind(*arguments, **given).arguments)
 
     def query(self, values: Mapping[str, Any]) -> Query:
-        """The JSON of the fields' values. What need not be given is left to the server where it is None or the default.
+        """The JSON of the fields' values. What need not be given is left to the server where it is
+        None or the default.
 
         Raises InvalidQuery for a value of another type than the field's.
         """

@@ -63,8 +63,9 @@ class Release:
 
     @property
     def answers(self) -> str:
-        """Which question a model's numbers answer, as "Least squares" or "Robust (Huber–Mallows); least squares may differ": the first
-        line of its summary. Empty where the kind's name says it, and in releases of earlier versions.
+        """Which question a model's numbers answer, as "Least squares" or "Robust (Huber–Mallows);
+        least squares may differ": the first line of its summary. Empty where the kind's name says
+        it, and in releases of earlier versions.
         """
         return str(self.release.get("answers") or "")
 

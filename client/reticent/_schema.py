@@ -10,9 +10,11 @@ from reticent._dates import date_text
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. lower, upper: declared bounds of a number; of a date days since 1970-01-01. levels: of a categorical one.
-    derived: how it was computed from other columns, if it was. role: "weight" of what a record counts for in the population (give
-    its name as `weights=`), else empty."""
+    """A declared column. lower, upper: declared bounds of a number; of a date days since
+    1970-01-01. levels: of a categorical one. derived: how it was computed from other columns, if it
+    was. role: "weight" of what a record counts for in the population (give its name as `weights=`),
+    else empty.
+    """
 
     name: str
     kind: str
@@ -49,7 +51,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Columns in order, and what one protected unit is. many_rows: whether how many rows it has is private."""
+    """Columns in order, and what one protected unit is. many_rows: whether how many rows it has is
+    private.
+    """
 
     columns: tuple[Column, ...]
     description: str = ""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The critical value of simultaneous intervals: the 1 − α quantile of max_j |Z_j|, Z ~ N(0, corr).
 
-P(max_j |Z_j| ≤ c) is integrated one coordinate at a time given the ones before it, after Genz (1992),
-over a fixed lattice of points (fractional parts of multiples of square roots of primes, folded), so the
-same covariance always gives the same value; the probability's error is some 10⁻⁴. SciPy's multivariate normal
-distribution does the same with random lattices: for 64 estimates 21 to 27 s where this takes .6 s, at the same
-accuracy, and its import takes half a second.
+P(max_j |Z_j| ≤ c) is integrated one coordinate at a time given the ones before it, after Genz
+(1992), over a fixed lattice of points (fractional parts of multiples of square roots of primes,
+folded), so the same covariance always gives the same value; the probability's error is some 10⁻⁴.
+SciPy's multivariate normal distribution does the same with random lattices: for 64 estimates 21 to
+27 s where this takes .6 s, at the same accuracy, and its import takes half a second.
 
 Source: Genz, "Numerical computation of multivariate normal probabilities" (1992); Hothorn, Bretz &
 Westfall (2008), section 3, for the intervals.
@@ -49,7 +49,9 @@ def _definite(correlation: FloatArray) -> FloatArray:
 
 
 def _inside(root: FloatArray, points: FloatArray, c: float) -> float:
-    """P(|Z_j| ≤ c for all j), Z = root·N(0, I): the mean over points of Π_j P(|Z_j| ≤ c | before)."""
+    """P(|Z_j| ≤ c for all j), Z = root·N(0, I): the mean over points of Π_j P(|Z_j| ≤ c |
+    before).
+    """
     p = len(root)
     normal = np.zeros((p, points.shape[1]))
     inside = np.ones(points.shape[1])

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an answer may cost: an epsilon, or the width that its intervals are to have, and who is asked before it is spent.
+"""What an answer may cost: an epsilon, or the width that its intervals are to have, and who is
+asked before it is spent.
 
-With `ci_ratio` or `half_width` the server's plan finds the least epsilon, which is free; then the cost is told, and in a
-notebook or at a prompt it is asked about. Nobody is asked where `epsilon` is given beside it (the most that may be
-spent) or `confirm=True`. A script that can ask nobody, and gave neither, spends nothing: ConfirmationNeeded has the plan.
+With `ci_ratio` or `half_width` the server's plan finds the least epsilon, which is free; then the
+cost is told, and in a notebook or at a prompt it is asked about. Nobody is asked where `epsilon` is
+given beside it (the most that may be spent) or `confirm=True`. A script that can ask nobody, and
+gave neither, spends nothing: ConfirmationNeeded has the plan.
 """
 
 import sys
@@ -24,10 +26,11 @@ DryRun = Literal["warn"]
 class Spending:
     """What a method was given beside its question.
 
-    epsilon: the cost, or with ci_ratio or half_width the most that may be spent. ci_ratio: the widest interval over the
-    same interval without privacy; by name, of those alone. half_width: half of the 95 % interval in the units of the data.
-    confirm: True: nobody is asked; False: nothing is spent without being asked; None: asked where somebody can be, as above.
-    dry_run: "warn": nothing is spent where the forecast is useless.
+    epsilon: the cost, or with ci_ratio or half_width the most that may be spent. ci_ratio: the
+    widest interval over the same interval without privacy; by name, of those alone. half_width:
+    half of the 95 % interval in the units of the data. confirm: True: nobody is asked; False:
+    nothing is spent without being asked; None: asked where somebody can be, as above. dry_run:
+    "warn": nothing is spent where the forecast is useless.
     """
 
     epsilon: float | None = None
@@ -73,7 +76,8 @@ class Spending:
         return self.wanted is not None or self.dry_run is not None or self.confirm is False
 
     def settled(self, plan: Plan, ask: Callable[[str], bool] | None = None) -> float:
-        """The epsilon to spend on a plan. ask: a yes or no to a question, None: of whoever is at the prompt.
+        """The epsilon to spend on a plan. ask: a yes or no to a question, None: of whoever is at
+        the prompt.
 
         Raises UselessForecast, ConfirmationNeeded; nothing is spent then.
         """

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A synthetic table from public facts: released quantiles and counts column by column, joined by a Gaussian copula.
+"""A synthetic table from public facts: released quantiles and counts column by column, joined by a
+Gaussian copula.
 
-A column is F⁻¹(Φ(z)) of a standard normal z: F by its released quantiles (linear between them, one step beyond the
-outermost ones, within the declared bounds) or counts, else even between the bounds. Where a study was released its
-correlations r are those of z, corrected for columns of 0 and 1 by φ(Φ⁻¹(p))/√(p(1 − p)), as in reticent._study.twin.
+A column is F⁻¹(Φ(z)) of a standard normal z: F by its released quantiles (linear between them, one
+step beyond the outermost ones, within the declared bounds) or counts, else even between the bounds.
+Where a study was released its correlations r are those of z, corrected for columns of 0 and 1 by
+φ(Φ⁻¹(p))/√(p(1 − p)), as in reticent._study.twin.
 """
 
 import re
@@ -28,7 +30,9 @@ _INCREASING = re.compile(r"^(?:log|log1p|sqrt)\((\w+)\)$")
 
 @dataclass(frozen=True, slots=True)
 class Marginal:
-    """A column with what was released about it. figures: as JSON; probabilities: of its quantiles."""
+    """A column with what was released about it. figures: as JSON; probabilities: of its
+    quantiles.
+    """
 
     column: Column
     figures: Mapping[str, Any]
@@ -93,7 +97,9 @@ def column_of(text: str) -> str:
 
 
 def correlations(marginals: Sequence[Marginal], names: Sequence[str], r: FloatArray) -> FloatArray:
-    """(k, k) of the columns' normal scores: a study's r (m, m) of its texts, and 0 of what it has not."""
+    """(k, k) of the columns' normal scores: a study's r (m, m) of its texts, and 0 of what it has
+    not.
+    """
     place = {marginal.column.name: k for k, marginal in enumerate(marginals)}
     known = [
         (place[column_of(name)], i) for i, name in enumerate(names) if column_of(name) in place
@@ -110,7 +116,9 @@ def correlations(marginals: Sequence[Marginal], names: Sequence[str], r: FloatAr
 def draw(
     marginals: Sequence[Marginal], latent: FloatArray, rows: int, seed: int
 ) -> dict[str, FloatArray]:
-    """(rows,) stored values by column; latent: (k, k) correlations of normal scores, made positive definite."""
+    """(rows,) stored values by column; latent: (k, k) correlations of normal scores, made positive
+    definite.
+    """
     values, vectors = np.linalg.eigh(latent)
     root = vectors * np.sqrt(np.maximum(values, _LEAST))
     root /= np.sqrt(np.sum(root**2, axis=1, keepdims=True))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A data set's twin: a synthetic table that answers as the data set would, in this process and about nobody."""
+"""A data set's twin: a synthetic table that answers as the data set would, in this process and
+about nobody.
+"""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +26,9 @@ MOST_ROWS = 1_000_000
 
 
 class LocalWire:
-    """What a data set asks in place of the network: a server for the synthetic table, made when it is first asked."""
+    """What a data set asks in place of the network: a server for the synthetic table, made when it
+    is first asked.
+    """
 
     def __init__(
         self,
@@ -57,9 +61,11 @@ class LocalWire:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Twin(Dataset):
-    """A synthetic table about nobody, with every method of a data set. Nothing is charged, and nothing is for inference.
+    """A synthetic table about nobody, with every method of a data set. Nothing is charged, and
+    nothing is for inference.
 
-    columns: (rows,) stored values by name: numbers, codes of levels, 0 and 1. missing: masks of columns that may be missing.
+    columns: (rows,) stored values by name: numbers, codes of levels, 0 and 1. missing: masks of
+    columns that may be missing.
 
     >>> rehearsal = ds.twin(seed=1)
     >>> rehearsal.mean("price", epsilon=0.5)
@@ -69,8 +75,8 @@ class Twin(Dataset):
     missing: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, compare=False)
 
     def to_frame(self) -> Any:
-        """The table as a pandas.DataFrame: levels as texts, None or NaN for missing cells. `attrs` of it, and of each column,
-        say that it is synthetic and not for inference.
+        """The table as a pandas.DataFrame: levels as texts, None or NaN for missing cells. `attrs`
+        of it, and of each column, say that it is synthetic and not for inference.
 
         >>> ds.twin(n=100).to_frame()["price"].attrs
         """

@@ -52,7 +52,9 @@ def _change_entries() -> None:
 
 
 def _replace_entries() -> None:
-    """SQLite changes no constraint of a table: a new one takes its place, with the same triggers."""
+    """SQLite changes no constraint of a table: a new one takes its place, with the same
+    triggers.
+    """
     _create_entries("ledger_entries_new")
     op.execute(
         "INSERT INTO ledger_entries_new (seq, action, account, actor, at, release_id, "

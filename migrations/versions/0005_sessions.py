@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of the console that the server can end, tokens of forms that were sent, planned turns."""
+"""Sessions of the console that the server can end, tokens of forms that were sent, planned
+turns.
+"""
 
 import sqlalchemy as sa
 from alembic import op

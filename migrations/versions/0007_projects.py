@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects, which accounts belong to, and requests for them. Every analyst's accounts become those of a
-project of one, under the analyst's id, so that no account and no entry changes."""
+"""Projects, which accounts belong to, and requests for them. Every analyst's accounts become those
+of a project of one, under the analyst's id, so that no account and no entry changes.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Populations with their units and places; those of earlier data sets have a row when a spine is declared for them."""
+"""Populations with their units and places; those of earlier data sets have a row when a spine is
+declared for them.
+"""
 
 import sqlalchemy as sa
 from alembic import op

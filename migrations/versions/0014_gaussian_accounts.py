@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts under the rule gdp, and what a release costs there where all of its noise is Gaussian."""
+"""Accounts under the rule gdp, and what a release costs there where all of its noise is
+Gaussian.
+"""
 
 import sqlalchemy as sa
 from alembic import op

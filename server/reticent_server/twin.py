@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An analyst's own server for a synthetic table: the real plans and recipes, in the analyst's process, about nobody.
+"""An analyst's own server for a synthetic table: the real plans and recipes, in the analyst's
+process, about nobody.
 
-The client's `Dataset.twin` draws a table from what is public about a data set, and asks this in place of the network
-(the extra `reticent[server]` installs it). It takes the data set's document as GET /v1/datasets/{name} gives it, and the
-drawn columns; the same planning, mechanisms and recipes as a curator's server answer then, with the noise of the ε that was
-asked for. There is no ledger: nothing private is read, so nothing is charged, and every release says so.
+The client's `Dataset.twin` draws a table from what is public about a data set, and asks this in
+place of the network (the extra `reticent[server]` installs it). It takes the data set's document as
+GET /v1/datasets/{name} gives it, and the drawn columns; the same planning, mechanisms and recipes
+as a curator's server answer then, with the noise of the ε that was asked for. There is no ledger:
+nothing private is read, so nothing is charged, and every release says so.
 """
 
 import json
@@ -53,8 +55,8 @@ _MASK = ":missing"
 class TwinServer:
     """Answers the client's requests about one synthetic table.
 
-    document: of the data set, as it is served. columns: by name, (slots,) stored values: numbers, codes of levels, 0 and 1.
-    missing: (slots,) masks of the columns that may be missing.
+    document: of the data set, as it is served. columns: by name, (slots,) stored values: numbers,
+    codes of levels, 0 and 1. missing: (slots,) masks of the columns that may be missing.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class TwinServer:
         self._reader = _SyntheticTable(self._facts, columns, missing)
 
     def reply(self, path: str, body: Mapping[str, Any]) -> tuple[int, bytes]:
-        """(status, JSON) of a POST: plans, releases, and views of persons, as a server replies to them."""
+        """(status, JSON) of a POST: plans, releases, and views of persons, as a server replies to
+        them.
+        """
         try:
             return 200, json.dumps(self._answer(path, body), allow_nan=False).encode()
         except ReticentError as error:
@@ -126,8 +130,9 @@ _RELEASES: TypeAdapter[RequestBody] = TypeAdapter(RequestBody)
 
 
 def facts_of_document(document: Mapping[str, Any]) -> DatasetFacts:
-    """The public facts that a data set's document tells: the inverse of pipeline.documents.dataset_json. Raises InvalidQuery
-    for linked tables."""
+    """The public facts that a data set's document tells: the inverse of
+    pipeline.documents.dataset_json. Raises InvalidQuery for linked tables.
+    """
     if document.get("tables"):
         raise InvalidQuery("There is no twin of a data set that links several tables.")
     schema = Schema(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A negative binomial with its dispersion over replications: coverage of coefficients and of the dispersion.
+"""A negative binomial with its dispersion over replications: coverage of coefficients and of the
+dispersion.
 
 AUDIT_REPLICATIONS (200): tables of each cell; `-s` shows the figures.
 """

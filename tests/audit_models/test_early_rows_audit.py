@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits whose early passes go over a part of the rows: coverage of 95 % intervals over simulated tables.
+"""Fits whose early passes go over a part of the rows: coverage of 95 % intervals over simulated
+tables.
 
-AUDIT_TABLES (200): tables of each model, of 200,000 records; `-s` shows the figures. Coverage is to be within .93 and .97 but for
-three simulation errors, four coefficients counting as two independent ones.
+AUDIT_TABLES (200): tables of each model, of 200,000 records; `-s` shows the figures. Coverage is to
+be within .93 and .97 but for three simulation errors, four coefficients counting as two independent
+ones.
 """
 
 import os
@@ -22,7 +24,9 @@ N, EPSILON = 200_000, 4.0
 
 
 def linear(rng: np.random.Generator, loss: str, errors: str) -> Any:
-    """(plan, result, truth) of slopes; the intercept, which skewed errors move, is not looked at."""
+    """(plan, result, truth) of slopes; the intercept, which skewed errors move, is not looked
+    at.
+    """
     table = linear_table(N, 3, rng, noise=0.0)
     drawn = {
         "normal": lambda: rng.normal(size=N),

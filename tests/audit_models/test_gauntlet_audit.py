@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gauntlet: every model over every table that is here, against its goals.
 
-GAUNTLET_REPS (24): samples of each model; GAUNTLET_DATA: the folder of the tables that statsmodels does not ship; `-s` shows
-the lines. A model fails where it misses a goal beyond chance (`benchmarks.gauntlet.goals`) that is not known to be
-missed or borderline, and where a goal that is known to be missed is met at every ε: then its entry is to go.
+GAUNTLET_REPS (24): samples of each model; GAUNTLET_DATA: the folder of the tables that statsmodels
+does not ship; `-s` shows the lines. A model fails where it misses a goal beyond chance
+(`benchmarks.gauntlet.goals`) that is not known to be missed or borderline, and where a goal that is
+known to be missed is met at every ε: then its entry is to go.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalised linear models over replications: coverage of 95 % intervals, and a black-box audit.
 
-AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Coverage is to be within .93 and .97
-but for two simulation errors, four coefficients counting as two independent ones.
+AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Coverage is to be within
+.93 and .97 but for two simulation errors, four coefficients counting as two independent ones.
 """
 
 import os
@@ -22,7 +22,9 @@ TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 
 
 def coverage(family: Any, n: int, epsilon: Any, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Share of (replication, coefficient) with the truth inside, where the plan says it is estimable."""
+    """Share of (replication, coefficient) with the truth inside, where the plan says it is
+    estimable.
+    """
     inside, ratio = [], 0.0
     for _ in range(REPLICATIONS):
         plan, result = fitted(glm_table(family, n, rng), slopes(3), family, epsilon)

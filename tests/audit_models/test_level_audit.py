@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of Wald, score and likelihood-ratio-type tests, and coverage, over replications of the mechanism.
+"""Levels of Wald, score and likelihood-ratio-type tests, and coverage, over replications of the
+mechanism.
 
-Three terms of unit variance with AR(.5) correlation; the last two slopes are 0 and are tested together (two
-degrees of freedom) at 5 %. AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Wald and
-LR share a fit, the score test has one of its own. *Contaminated*: 5 % of the responses replaced by gross
-ones (of a binomial response: turned round); there the noise-free robust fit is tested too (each slope, at
-5 %), and where it keeps below 10 % the private tests must. A limit is broken only beyond three standard
-errors of the simulation.
+Three terms of unit variance with AR(.5) correlation; the last two slopes are 0 and are tested
+together (two degrees of freedom) at 5 %. AUDIT_REPLICATIONS (1,000): tables of each cell; `-s`
+shows the figures. Wald and LR share a fit, the score test has one of its own. *Contaminated*: 5 %
+of the responses replaced by gross ones (of a binomial response: turned round); there the noise-free
+robust fit is tested too (each slope, at 5 %), and where it keeps below 10 % the private tests must.
+A limit is broken only beyond three standard errors of the simulation.
 """
 
 import os
@@ -70,8 +71,10 @@ def plan_of(model: Any, table: Any, epsilon: Any) -> Any:
 
 @dataclass
 class Cell:
-    """ratio: forecast privacy over sampling standard error. covered (k, 4) with NaN where there is no
-    interval; p (tests, k), NaN where there is no p-value; robust (k, 2): whether a slope is rejected."""
+    """ratio: forecast privacy over sampling standard error. covered (k, 4) with NaN where there is
+    no interval; p (tests, k), NaN where there is no p-value; robust (k, 2): whether a slope is
+    rejected.
+    """
 
     ratio: float
     covered: np.ndarray

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multinomial and ordinal logits over replications: coverage of 95 % intervals, and how much wider than without noise they are.
+"""Multinomial and ordinal logits over replications: coverage of 95 % intervals, and how much wider
+than without noise they are.
 
-AUDIT_REPLICATIONS (200): tables of each cell; `-s` shows the figures. Coverage is to be within .93 and .97 but for two
-simulation errors, as many independent coefficients counting as there are predictors.
+AUDIT_REPLICATIONS (200): tables of each cell; `-s` shows the figures. Coverage is to be within .93
+and .97 but for two simulation errors, as many independent coefficients counting as there are
+predictors.
 """
 
 import os

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of a study's intervals over replications of the whole mechanism.
 
-Three terms of unit variance with AR(.5) correlation, errors of one variance; and errors whose sd is .5 + |x0|, where classical errors
-are wrong and those of the declared formula are not. AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the
-figures. Bounds are broken only beyond three standard errors of the simulation.
+Three terms of unit variance with AR(.5) correlation, errors of one variance; and errors whose sd is
+.5 + |x0|, where classical errors are wrong and those of the declared formula are not.
+AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Bounds are broken only
+beyond three standard errors of the simulation.
 """
 
 import os

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Intervals of studies of persons with several rows, over replications of the whole mechanism.
 
-Tables: three slopes, regressors with AR(.5) correlation of which a person's rows have .3 in common, AR(.5) errors, and a person's
-own level, which with person effects goes with the regressors (pooled least squares is wrong then). Least squares with errors
-by person on the same table, as linearmodels' PanelOLS has them, is what errors and widths are relative to. AUDIT_REPLICATIONS (60): tables
-of each cell; `-s` shows the table of docs/how-to/panel-data.md. Bounds are broken only beyond three standard errors of the
-simulation.
+Tables: three slopes, regressors with AR(.5) correlation of which a person's rows have .3 in common,
+AR(.5) errors, and a person's own level, which with person effects goes with the regressors (pooled
+least squares is wrong then). Least squares with errors by person on the same table, as
+linearmodels' PanelOLS has them, is what errors and widths are relative to. AUDIT_REPLICATIONS (60):
+tables of each cell; `-s` shows the table of docs/how-to/panel-data.md. Bounds are broken only
+beyond three standard errors of the simulation.
 """
 
 import os

@@ -30,7 +30,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser, desk: Desk) -> Iterator[Page]:
-    """A page of a browser context of its own. What a script says, or a policy blocks, is an error."""
+    """A page of a browser context of its own. What a script says, or a policy blocks, is an
+    error.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, base_url=desk.url)
     page = context.new_page()
     page.set_default_timeout(30_000)

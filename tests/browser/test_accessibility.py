@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""axe-core over every page of the console and the workbench, and what it does not look at: one heading of the first
-level, a scope of every heading of a table, and nothing wider than a telephone.
+"""axe-core over every page of the console and the workbench, and what it does not look at: one
+heading of the first level, a scope of every heading of a table, and nothing wider than a telephone.
 
-In the suite all rules run at 1280 pixels on light pages, and that of contrast at 390 on dark ones; the other pairs are
-an audit's.
+In the suite all rules run at 1280 pixels on light pages, and that of contrast at 390 on dark ones;
+the other pairs are an audit's.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def test_the_workbench(
 
 @pytest.mark.audit
 def test_what_is_wrong_is_found(page: Page, desk: Desk) -> None:
-    """A page with a picture without words, text that is hardly to be seen, two first headings and a wide table."""
+    """A page with a picture without words, text that is hardly to be seen, two first headings and a
+    wide table.
+    """
     page.goto(f"{desk.url}/console/sign-in")
     page.evaluate(
         """() => { document.getElementById("main").innerHTML = '<h1>a</h1><h1>b</h1><img src="/x">'

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing in at an identity provider of another site, in a real browser: cookies, policy and the way back."""
+"""Signing in at an identity provider of another site, in a real browser: cookies, policy and the
+way back.
+"""
 
 from __future__ import annotations
 

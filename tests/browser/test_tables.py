@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new curator in a real browser: from a file as it is on disk to a served table, without editing the file."""
+"""A new curator in a real browser: from a file as it is on disk to a served table, without editing
+the file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from support.installations.console import Desk
 
 CELL_MS = 240_000
-"""For a page that starts a process which reads the file: some seconds, and longer on a busy machine."""
+"""For a page that starts a process which reads the file: some seconds, and longer on a busy
+machine.
+"""
 
 FILE = """education-num, zip, sex, Salary
 13, 10115, Male, <=50K

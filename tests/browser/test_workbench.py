@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workbench in a real browser: from a key to a fit with a plot, by keyboard, without a line of code."""
+"""The workbench in a real browser: from a key to a fit with a plot, by keyboard, without a line of
+code.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def _forecast(page: Page) -> None:
 
 
 def _slide(page: Page) -> None:
-    """What the slider chooses is priced already: the button names its sum. A question that has changed is not run."""
+    """What the slider chooses is priced already: the button names its sum. A question that has
+    changed is not run.
+    """
     spend = page.get_by_role("button", name="Spend")
     slider = page.get_by_role("slider", name="Try another ε")
     slider.press("ArrowLeft")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions, marginal effects, marginal means and contrasts: statsmodels' values where there is no noise."""
+"""Predictions, marginal effects, marginal means and contrasts: statsmodels' values where there is
+no noise.
+"""
 
 from typing import Any
 
@@ -353,7 +355,9 @@ def test_centres_scales_and_dates_are_read_from_the_names(data: pd.DataFrame) ->
 
 
 def test_months_and_years_are_factors_of_a_date(data: pd.DataFrame) -> None:
-    """Two factors of one column; data hold the dates, marginal means have the factors' own levels."""
+    """Two factors of one column; data hold the dates, marginal means have the factors' own
+    levels.
+    """
     sold = pd.Timestamp("2013-11-01") + pd.to_timedelta(np.arange(ROWS), "D")
     dated = data.assign(sold=sold, m=sold.month, t=sold.year)
     fit = smf.ols("y ~ C(m) + C(t, Sum) + x", dated).fit(use_t=False)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals in the client: the question is the fit's, and table, frame and plots say what was released."""
+"""Residuals in the client: the question is the fit's, and table, frame and plots say what was
+released.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions in the client: the table, its texts, the tidy frame and the histograms say what was released."""
+"""Descriptions in the client: the table, its texts, the tidy frame and the histograms say what was
+released.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A discontinuity's results from a release by hand: the jump, its interval, the summary, the lines, the table."""
+"""A discontinuity's results from a release by hand: the jump, its interval, the summary, the lines,
+the table.
+"""
 
 from typing import Any
 

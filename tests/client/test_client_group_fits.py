@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits, quantiles and medians by group: each group's own result, differences of disjoint groups, one table, frame and plot."""
+"""Fits, quantiles and medians by group: each group's own result, differences of disjoint groups,
+one table, frame and plot.
+"""
 
 from typing import Any
 

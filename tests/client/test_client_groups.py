@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases by group: their values by name, differences with the errors of both groups, tables and plots of all of them."""
+"""Releases by group: their values by name, differences with the errors of both groups, tables and
+plots of all of them.
+"""
 
 from copy import deepcopy
 from typing import Any

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hazard regression's results from a release by hand: ratios, curves and their intervals, the summary, the plot."""
+"""A hazard regression's results from a release by hand: ratios, curves and their intervals, the
+summary, the plot.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client reads hypotheses by the server's rules: the same texts are accepted, and the same refused."""
+"""The client reads hypotheses by the server's rules: the same texts are accepted, and the same
+refused.
+"""
 
 import pytest
 

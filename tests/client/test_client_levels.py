@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of multinomial and ordinal logits from a release by hand: probabilities and their intervals, odds ratios, refusals."""
+"""Results of multinomial and ordinal logits from a release by hand: probabilities and their
+intervals, odds ratios, refusals.
+"""
 
 from typing import Any
 

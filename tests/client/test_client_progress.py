@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases that are answered later: polling, the bar, an interruption; against a server in a function."""
+"""Releases that are answered later: polling, the bar, an interruption; against a server in a
+function.
+"""
 
 import io
 from typing import Any

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls as scripts for statsmodels, pyfixest, linearmodels and lifelines have them: what is asked of the server, the members that
-people read, and what cannot be answered says what to write."""
+"""Calls as scripts for statsmodels, pyfixest, linearmodels and lifelines have them: what is asked
+of the server, the members that people read, and what cannot be answered says what to write.
+"""
 
 import copy
 from collections.abc import Callable

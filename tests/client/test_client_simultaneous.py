@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simultaneous intervals: the law of the largest |z|, against cases in closed form and simulation."""
+"""Simultaneous intervals: the law of the largest |z|, against cases in closed form and
+simulation.
+"""
 
 import numpy as np
 import pytest
@@ -40,7 +42,9 @@ def test_equally_correlated_estimates_against_simulation(p: int, rho: float) -> 
 
 
 def test_dunnett_s_table() -> None:
-    """Five treatments with one control, two-sided at 5 %, known variance: Dunnett (1964), d = 2.51."""
+    """Five treatments with one control, two-sided at 5 %, known variance: Dunnett (1964), d =
+    2.51.
+    """
     correlation = np.full((5, 5), 0.5) + 0.5 * np.eye(5)
     assert critical_value(correlation, 0.95) == pytest.approx(2.511, abs=2e-3)
 

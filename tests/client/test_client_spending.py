@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Widths in place of an epsilon: what is planned, who is asked, and that nothing is spent before."""
+"""Widths in place of an epsilon: what is planned, who is asked, and that nothing is spent
+before.
+"""
 
 from typing import Any
 

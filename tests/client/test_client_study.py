@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the client makes of a study: against least squares on the records, and with noise whose law is known."""
+"""What the client makes of a study: against least squares on the records, and with noise whose law
+is known.
+"""
 
 from math import inf
 from typing import Any
@@ -20,7 +22,9 @@ NAMES = ("log(y)", "x", "I(x**2)", "w", "z1", "z2", "g[b]", "g[c]", "g[b]:x", "g
 
 
 def records(seed: int = 3, n: Any = N, strength: float = 0.5) -> Any:
-    """(n, 10) in the order of NAMES: x is endogenous, z1 and z2 are its instruments; the last four are dummies and products."""
+    """(n, 10) in the order of NAMES: x is endogenous, z1 and z2 are its instruments; the last four
+    are dummies and products.
+    """
     rng = np.random.default_rng(seed)
     w, z1, z2, hidden = rng.normal(size=(4, n))
     x = 3 + strength * (z1 + 0.5 * z2) + 0.4 * w + hidden
@@ -31,7 +35,9 @@ def records(seed: int = 3, n: Any = N, strength: float = 0.5) -> Any:
 
 
 def result_of(table: Any, sd: float = 0.0, seed: int = 0, names: Any = NAMES) -> dict[Any, Any]:
-    """A study's result with noise of sd `sd` in standardised columns, relative to 1 for each column's mean square."""
+    """A study's result with noise of sd `sd` in standardised columns, relative to 1 for each
+    column's mean square.
+    """
     n, q = len(table), len(names) + 1
     Z = np.column_stack([np.ones(n), table])
     centres = np.append(0.0, np.round(table.mean(axis=0), 1))
@@ -142,7 +148,9 @@ def test_a_formula_that_cannot_be_read_says_why(study: Any, formula: str, words:
     ("draws", "off"), [(50, 0.4), pytest.param(150, 0.2, marks=pytest.mark.audit)]
 )
 def test_errors_of_first_order_are_those_of_the_noise(table: Any, draws: int, off: float) -> None:
-    """Coefficients, a correlation, an eigenvalue and an indirect effect over draws of noise: sd over prediction, to four of its standard errors at least."""
+    """Coefficients, a correlation, an eigenvalue and an indirect effect over draws of noise: sd
+    over prediction, to four of its standard errors at least.
+    """
     seen = {"slope": [], "r": [], "partial": [], "eigenvalue": [], "indirect": []}
     said = {name: [] for name in seen}
     for seed in range(draws):
@@ -286,7 +294,9 @@ def test_instruments_are_two_stages(study: Any, table: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", [40, pytest.param(100, marks=pytest.mark.audit)])
 def test_anderson_rubin_sets_keep_their_level_with_weak_instruments_and_noise(tables: int) -> None:
-    """Tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most are unbounded."""
+    """Tables with a first-stage F near 1, from fixed seeds: the sets hold the coefficient, and most
+    are unbounded.
+    """
     held, unbounded = 0, 0
     for seed in range(tables):
         weak = records(100 + seed, 2_000, strength=0.03)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released survival curves in the client: contrasts of groups, and numbers at risk under the plot."""
+"""Released survival curves in the client: contrasts of groups, and numbers at risk under the
+plot.
+"""
 
 from typing import Any
 

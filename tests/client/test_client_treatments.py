@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of did and event_study: the treatment's coefficients, with and without an intercept before them."""
+"""The results of did and event_study: the treatment's coefficients, with and without an intercept
+before them.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Power with noise: statsmodels' without it, and the share of simulated tests that reject with it."""
+"""Power with noise: statsmodels' without it, and the share of simulated tests that reject with
+it.
+"""
 
 from typing import Any
 
@@ -110,7 +112,9 @@ def test_kinds_terms_and_correlations_are_checked() -> None:
 
 
 def tables(seed: int) -> dict[str, Any]:
-    """d = .25 between the groups of b, f = .1 between those of g, a correlation of .1 of y and x."""
+    """d = .25 between the groups of b, f = .1 between those of g, a correlation of .1 of y and
+    x.
+    """
     rng = np.random.default_rng(seed)
     b, g = (rng.integers(0, k, N).astype(float) for k in (2, 3))
     x = np.clip(rng.normal(size=N), -5, 5)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As many connections as PostgreSQL allows, and no more: who wants one waits, and is not refused."""
+"""As many connections as PostgreSQL allows, and no more: who wants one waits, and is not
+refused.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -103,8 +105,10 @@ def test_serve_refuses_before_it_listens(on_cluster: Installation) -> None:
 def test_a_burst_at_a_database_that_stands_still_is_answered_in_full(
     cluster: Cluster, on_cluster: Installation
 ) -> None:
-    """60 callers at once, while somebody holds the head of the chain for a second: every writer has a
-    connection that waits for it. (Two processes of 40 connections each would be refused by 27.)"""
+    """60 callers at once, while somebody holds the head of the chain for a second: every writer has
+    a connection that waits for it. (Two processes of 40 connections each would be refused by
+    27.)
+    """
     key = on_cluster.analyst("dan", epsilon=50, delta=1e-3)
     given = {"database_connections": 16, "vault_connections": 4, "cache_bytes": 0}
     done = Event()
@@ -147,7 +151,8 @@ def test_a_burst_at_a_database_that_stands_still_is_answered_in_full(
         done.set()
         for helper in helpers:
             helper.join()
-    # An analyst has at most half of a process's release threads, and so many again may wait: no 429.
+    # An analyst has at most half of a process's release threads, and so many again may wait: no
+    # 429.
     assert statuses == {201: 90}
     assert max(peaks) <= ALLOWED - RESERVED
     with opened(on_cluster.settings) as services:

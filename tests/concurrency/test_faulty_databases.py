@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that is full, restarted, or loses its sessions: 503 at worst, and nothing lost or twice."""
+"""A database that is full, restarted, or loses its sessions: 503 at worst, and nothing lost or
+twice.
+"""
 
 import resource
 import signal
@@ -68,7 +70,9 @@ def test_a_full_disk_is_a_clean_503_and_no_half_entry(installation: Installation
 
 
 def disturbed(installation: Installation, cluster: Cluster, rounds: int) -> None:
-    """Sessions end in mid-transaction; the database is restarted, and crashed. No answer is stranded."""
+    """Sessions end in mid-transaction; the database is restarted, and crashed. No answer is
+    stranded.
+    """
     asking, ended = clients(installation), Event()
 
     def terminate() -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill −9 of a serving process at every step: no release without its debit, none lost, none twice."""
+"""kill −9 of a serving process at every step: no release without its debit, none lost, none
+twice.
+"""
 
 import os
 import signal
@@ -94,7 +96,9 @@ def check(
 
 
 def kill(server: Lives, times: int, points: list[str]) -> int:
-    """How often it was killed: at each point in turn, the first, second or third time it comes there."""
+    """How often it was killed: at each point in turn, the first, second or third time it comes
+    there.
+    """
     for number, point in zip(range(times), cycle(points), strict=False):
         server.begin(point, 1 + number % 3)
         assert server.heard("down") == -signal.SIGKILL, point
@@ -106,7 +110,9 @@ POINTS = [*child.BEFORE, *child.AFTER, *child.QUEUED]
 
 @pytest.mark.sample(2)
 def test_killed_before_during_and_after_a_charge(installation: Installation) -> None:
-    """Once: at every fourth step on SQLite, and at those between on PostgreSQL. (In the audit, at all on both.)"""
+    """Once: at every fourth step on SQLite, and at those between on PostgreSQL. (In the audit, at
+    all on both.)
+    """
     points = POINTS[2 * (installation.urls is not None) :: 4]
     asking = clients(installation, later=2)
     check(installation, len(points), points, asking)

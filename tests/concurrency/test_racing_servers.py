@@ -17,7 +17,9 @@ ANALYSTS = 4
 
 
 def race(installation: Installation, *, clients: int, requests: int, allowed: int) -> None:
-    """`clients` of four analysts send `requests` to two servers; the population's cap allows fewer."""
+    """`clients` of four analysts send `requests` to two servers; the population's cap allows
+    fewer.
+    """
     with opened(installation.settings) as services:
         cap = {"epsilon": allowed / 100, "delta": 1e-3, "rule": "basic", "by": "t"}
         services.ledger.set_population_cap("people", **cap)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ten minutes of everything that callers do: the memory of a server's processes stays where it is."""
+"""Ten minutes of everything that callers do: the memory of a server's processes stays where it
+is.
+"""
 
 import os
 import re
@@ -25,8 +27,9 @@ WARM = 0.4
 """The part of the time in which caches, pools and threads come to be."""
 
 MOST_GROWTH = 0.03
-"""From the first to the second half of what remains: an allocator's noise, not a leak. (A leak of 1 KB a
-request would be some 10 % here.)"""
+"""From the first to the second half of what remains: an allocator's noise, not a leak. (A leak of 1
+KB a request would be some 10 % here.)
+"""
 
 QUERIES = (
     {"kind": "count", "where": "k > 3"},

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bundle of questions against a real server: planned, paid for once, kept, and rebuilt without the server."""
+"""A bundle of questions against a real server: planned, paid for once, kept, and rebuilt without
+the server.
+"""
 
 import json
 from collections.abc import Iterator

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A class name means one thing in the whole repository.
 
-What client and server both have is two sides of one contract: a question and its release, a plan, a profile, the errors, and
-what a study's analyses are computed with. Within either, a name stands once, and nothing that only tools or benchmarks have
-takes a name from them. Names with an underscore are read in their own file alone.
+What client and server both have is two sides of one contract: a question and its release, a plan, a
+profile, the errors, and what a study's analyses are computed with. Within either, a name stands
+once, and nothing that only tools or benchmarks have takes a name from them. Names with an
+underscore are read in their own file alone.
 """
 
 import ast
@@ -15,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("server", "client", "tools", "benchmarks")
 SIDES = {"server", "client"}
 CLASS = re.compile(r"^ *class ([A-Za-z]\w*)[\[(:]", re.MULTILINE)
-"""A class statement as the formatter writes it: a parser takes 30 times as long over the whole repository."""
+"""A class statement as the formatter writes it: a parser takes 30 times as long over the whole
+repository.
+"""
 
 
 def classes(path: Path, names: set[str]) -> set[str]:

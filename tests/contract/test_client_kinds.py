@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client is complete: every kind that the server answers can be asked, shown, kept and drawn."""
+"""The client is complete: every kind that the server answers can be asked, shown, kept and
+drawn.
+"""
 
 import socket
 import threading

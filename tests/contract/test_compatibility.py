@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers of the last version go on: the HTTP interface, a release's schema and the client break nothing."""
+"""Callers of the last version go on: the HTTP interface, a release's schema and the client break
+nothing.
+"""
 
 import copy
 import importlib
@@ -36,7 +38,9 @@ def stored(contract: ModuleType) -> dict[str, Json]:
 
 
 def test_callers_of_the_last_version_go_on(contract: ModuleType, stored: dict[str, Json]) -> None:
-    """`make contract` stores a new version's; a version that may break callers names what in CHANGELOG."""
+    """`make contract` stores a new version's; a version that may break callers names what in
+    CHANGELOG.
+    """
     present = contract.present()
     versions = (d["openapi.json"]["info"]["version"] for d in (stored, present))
     assert contract.may_break(*versions) or contract.breaks(stored, present) == []

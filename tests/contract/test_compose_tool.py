@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make packages` starts what the compose file says: how it reads it, and what it gives a process."""
+"""`make packages` starts what the compose file says: how it reads it, and what it gives a
+process.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real client waits for, shows and cancels releases of the real server, over a loopback socket."""
+"""The real client waits for, shows and cancels releases of the real server, over a loopback
+socket.
+"""
 
 import socket
 import threading
@@ -35,7 +37,8 @@ def url(services: Services) -> Iterator[str]:
 def cancelled_behind_another(client: reticent.Client, people: reticent.Dataset) -> Any:
     """A release, and what was spent before the one behind it, which is cancelled while it waits.
 
-    Where this machine stands still for the time of the first, the second has begun: then two others are tried.
+    Where this machine stands still for the time of the first, the second has begun: then two others
+    are tried.
     """
     for _ in range(40):
         first = people.submit("count", epsilon=0.5)

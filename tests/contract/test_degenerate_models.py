@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Degenerate data over HTTP, for every family and test: a reply with honest flags, or No Reply.
 
-Never another status, never an exception: separated responses, responses that are all zero or all equal, a
-constant column, a category with one record, and a mask that leaves nobody.
+Never another status, never an exception: separated responses, responses that are all zero or all
+equal, a constant column, a category with one record, and a mask that leaves nobody.
 """
 
 import math
@@ -162,7 +162,9 @@ def test_location_and_scale_are_answered(api: Any) -> None:
 
 @pytest.mark.audit
 def test_what_the_data_do_not_tell_is_flagged(api: Any) -> None:
-    """A constant column, beside an intercept; but by chance (2 % of the fits), hence several of them."""
+    """A constant column, beside an intercept; but by chance (2 % of the fits), hence several of
+    them.
+    """
     flagged = 0
     for family, formulas in (FAMILIES | {None: LINEAR[:1]}).items():
         kind = glm(family) if family else {"kind": "linear_regression"}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is built and installed: a client without a server, and a server that brings its migrations."""
+"""What is built and installed: a client without a server, and a server that brings its
+migrations.
+"""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ def test_what_nobody_imports_is_not_required() -> None:
 
 
 def test_a_folder_s_own_metadata_are_asked(tmp_path: Path) -> None:
-    """That those of this repository are complete is asked of the wheels (tests/contract/test_distributions.py)."""
+    """That those of this repository are complete is asked of the wheels
+    (tests/contract/test_distributions.py).
+    """
     package = tmp_path / "client/reticent"
     package.mkdir(parents=True)
     (package / "near.py").write_text(

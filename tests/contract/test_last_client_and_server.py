@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last version's client is served by this server, and the last server's replies are read by this client."""
+"""The last version's client is served by this server, and the last server's replies are read by
+this client.
+"""
 
 import json
 import shutil

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/mutants.json`: each mutant has its line once in its file, and a test that is run; what it changes is found before
-a night of mutants is."""
+"""`tools/mutants.json`: each mutant has its line once in its file, and a test that is run; what it
+changes is found before a night of mutants is.
+"""
 
 import json
 import re

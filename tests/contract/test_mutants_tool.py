@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/mutants.py` on a tree of one function: what it calls killed, and that a run goes on where it was stopped."""
+"""`tools/mutants.py` on a tree of one function: what it calls killed, and that a run goes on where
+it was stopped.
+"""
 
 import json
 import os

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/nightly.py` on steps that take no time, and the regions of the documentation that `tools/figures.py` fills."""
+"""`tools/nightly.py` on steps that take no time, and the regions of the documentation that
+`tools/figures.py` fills.
+"""
 
 import importlib.util
 import json

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables, sums, quantiles and robust statistics through the real client, server, ledger and vault."""
+"""Tables, sums, quantiles and robust statistics through the real client, server, ledger and
+vault.
+"""
 
 import socket
 import threading
@@ -153,7 +155,9 @@ def test_a_regression_by_gradient_descent(dataset: Any) -> None:
 
 
 def test_a_reply_by_influence_is_a_regression(url: str, installation: Installation) -> None:
-    """400 records at ε = 90: one of fifty has no reply, so six in a row have none once in 10¹⁰ times."""
+    """400 records at ε = 90: one of fifty has no reply, so six in a row have none once in 10¹⁰
+    times.
+    """
     key = installation.analyst("rich", epsilon=600, delta=1e-3)
     with reticent.Client(url, key=key, retries=0) as client:
         dataset = client.dataset("people")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests `make test` runs: some cases of those marked sample(k), a third of the slow ones of a file; the audit has the rest."""
+"""Which tests `make test` runs: some cases of those marked sample(k), a third of the slow ones of a
+file; the audit has the rest.
+"""
 
 from __future__ import annotations
 

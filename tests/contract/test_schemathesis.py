@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""schemathesis over the whole OpenAPI document of a real server, and over the console, with every role.
+"""schemathesis over the whole OpenAPI document of a real server, and over the console, with every
+role.
 
 No 5xx, no status that is not documented, replies of the documented shape, no route that answers
 without the key that it asks for. (Whether data that the document refuses are refused is tested by
@@ -35,7 +36,9 @@ ONLY_ERRORS = ("--checks", "not_a_server_error")
 
 STAFF_ROLES = sorted(STAFF)
 CALLS = int(os.environ.get("AUDIT_CALLS", "100000"))
-"""In all, of the long fuzzing: as many for each role, and for nobody, on the API and on the console."""
+"""In all, of the long fuzzing: as many for each role, and for nobody, on the API and on the
+console.
+"""
 
 
 def run(
@@ -48,7 +51,8 @@ def run(
 ) -> None:
     """One run of schemathesis over a server, for which nothing may fail.
 
-    callers: who takes turns (support.interfaces.schemathesis_hooks). document: of what is asked; None: the API's own.
+    callers: who takes turns (support.interfaces.schemathesis_hooks). document: of what is asked;
+    None: the API's own.
     """
     hooks = Path(schemathesis_hooks.__file__)
     environment = os.environ | {
@@ -93,7 +97,9 @@ def statuses(installation: Installation) -> Counter[int]:
 
 
 def key_of(services: Services, role: str) -> str:
-    """The key of somebody new with that role, an analyst's without a budget or one of the staff's."""
+    """The key of somebody new with that role, an analyst's without a budget or one of the
+    staff's.
+    """
     if role == Role.ANALYST:
         return services.access.add_analyst(f"new-{token_hex(4)}", by="t")[1]
     return services.access.add_curator(f"new-{token_hex(4)}", frozenset({Role(role)}), by="t")
@@ -105,7 +111,9 @@ def caller(key: str) -> dict[str, Any]:
 
 
 def visitor(services: Services, role: str) -> dict[str, Any]:
-    """Somebody of the staff in the console, in a session that they may not even have begun themselves."""
+    """Somebody of the staff in the console, in a session that they may not even have begun
+    themselves.
+    """
     holder = services.access.authenticate(key_of(services, role))
     assert holder is not None
     session = services.sign_ins.begin(holder, by="t")
@@ -153,7 +161,8 @@ def test_a_few_forms_and_pages_of_every_role(installation: Installation, pages: 
         callers = [visitor(services, role) for role in STAFF_ROLES]
     options = ("--phases", "fuzzing", "--max-examples", "6")
     run(installation, *options, checks=ONLY_ERRORS, callers=callers, document=pages)
-    # Pages were shown, forms were carried out, roles were refused, and the operator was let in nowhere.
+    # Pages were shown, forms were carried out, roles were refused, and the operator was let in
+    # nowhere.
     assert {200, 303, 403, 422} <= set(statuses(installation))
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which question a reply answers: its first line, the names that ask for it, and the forecast of the other target."""
+"""Which question a reply answers: its first line, the names that ask for it, and the forecast of
+the other target.
+"""
 
 import json
 from collections.abc import Iterator
@@ -210,7 +212,9 @@ def effect(effects: Any) -> float:
 def test_what_follows_from_a_fit_is_of_its_target(
     ds: reticent.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Predictions, margins, tests, F and R² are computed from what least squares or maximum likelihood released."""
+    """Predictions, margins, tests, F and R² are computed from what least squares or maximum
+    likelihood released.
+    """
     seed_noise(monkeypatch, "what follows")
     frame = {"x": [-0.5, 0.0, 0.75]}
     ols = ds.ols("y ~ x", epsilon=20.0, fit_statistics=True)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A data set's twin: the columns it draws, and that every method answers there as on the data set."""
+"""A data set's twin: the columns it draws, and that every method answers there as on the data
+set.
+"""
 
 import sys
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backups as the operations guide says: for their owner only, and restored they are as they were."""
+"""Backups as the operations guide says: for their owner only, and restored they are as they
+were.
+"""
 
 import os
 import sqlite3

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deployment files agree with the program: commands, settings, metrics, and how much a container may do."""
+"""The deployment files agree with the program: commands, settings, metrics, and how much a
+container may do.
+"""
 
 import json
 import os
@@ -167,7 +169,9 @@ def test_only_the_machine_itself_reaches_the_curator_s_ports() -> None:
 
 
 def test_the_console_is_reached_as_localhost_whatever_the_server_s_name() -> None:
-    """As the guide says, also through a tunnel; a site of another name would refuse that handshake."""
+    """As the guide says, also through a tunnel; a site of another name would refuse that
+    handshake.
+    """
     text = (ROOT / "deploy/Caddyfile").read_text("utf-8")
     sites = dict(re.findall(r"^(\S+) \{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL))
     analysts, curators = (

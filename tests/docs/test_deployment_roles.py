@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The roles of the compose file on a real PostgreSQL: each can do its work with its password, and no more."""
+"""The roles of the compose file on a real PostgreSQL: each can do its work with its password, and
+no more.
+"""
 
 import os
 import shutil
@@ -63,7 +65,9 @@ class Deployment:
 
 
 def free_port() -> int:
-    """One that the system gives nobody who asks for any: below those, so that it is free still when it is used."""
+    """One that the system gives nobody who asks for any: below those, so that it is free still when
+    it is used.
+    """
     given = Path("/proc/sys/net/ipv4/ip_local_port_range")
     lowest = int(given.read_text().split()[0]) if given.exists() else 32_768
     first = 10_000 + os.getpid() % 10_000  # two runs on one machine begin at different ones

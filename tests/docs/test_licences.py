@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make check` asks of each source file: its licence, below a shebang, in the comments of its language."""
+"""What `make check` asks of each source file: its licence, below a shebang, in the comments of its
+language.
+"""
 
 import sys
 from pathlib import Path

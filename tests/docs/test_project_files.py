@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What newcomers read and what their machines run: guides, citation, hooks and continuous integration."""
+"""What newcomers read and what their machines run: guides, citation, hooks and continuous
+integration.
+"""
 
 import re
 import tomllib

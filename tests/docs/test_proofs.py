@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of proofs names every mechanism, every kind and every attack, and nothing that is not there."""
+"""The page of proofs names every mechanism, every kind and every attack, and nothing that is not
+there.
+"""
 
 import re
 from pathlib import Path

@@ -85,7 +85,9 @@ def test_a_declined_model_is_judged_by_nothing_else() -> None:
 
 @pytest.mark.parametrize("runs", [8, 24, 100])
 def test_limits_hold_for_fits_whose_coefficients_all_go_together(runs: int) -> None:
-    """At the edge of a goal one coefficient in ten is outside, in all coefficients of a fit at once."""
+    """At the edge of a goal one coefficient in ten is outside, in all coefficients of a fit at
+    once.
+    """
     rng = np.random.default_rng(runs)
     shares = (rng.random((20_000, runs)) < goals.LEAST_COVERAGE).mean(axis=1)
     assert not any(goals.coverage_verdict(c, runs).missed for c in np.unique(shares))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer that regresses from noisy sufficient statistics: right without noise, and its errors count the noise."""
+"""The peer that regresses from noisy sufficient statistics: right without noise, and its errors
+count the noise.
+"""
 
 from typing import Any
 

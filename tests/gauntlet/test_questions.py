@@ -112,7 +112,9 @@ def test_a_model_that_breaks_is_said_and_the_next_is_asked(
 
 @pytest.mark.audit
 def test_what_collinear_terms_do_not_identify_has_no_target_and_no_interval(small: Any) -> None:
-    """b = x + 2c: its sum with the others is identified, and the intercept; none of the three is."""
+    """b = x + 2c: its sum with the others is identified, and the intercept; none of the three
+    is.
+    """
     collinear = linear("collinear", "small", 2_000, "y ~ x + c + b", collinear=True)
     target = collinear.target(collinear.needed(frame()))
     assert np.isnan(target.coefficients).tolist() == [False, True, True, True]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three ordinary models over statsmodels' tables, through planning, the engine and the mechanisms, at ε = 1.
+"""Three ordinary models over statsmodels' tables, through planning, the engine and the mechanisms,
+at ε = 1.
 
-Bootstrap samples and noise are seeded; limits are those of `goals`, broken by luck less than once in 10⁶. They are
-wide with so few samples, and still narrower than what went wrong on such models: z scores of 5 to 30, standard errors 50 times
-too large, every coefficient flagged.
+Bootstrap samples and noise are seeded; limits are those of `goals`, broken by luck less than once
+in 10⁶. They are wide with so few samples, and still narrower than what went wrong on such models: z
+scores of 5 to 30, standard errors 50 times too large, every coefficient flagged.
 """
 
 from benchmarks.gauntlet import goals

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every kind is held to, by its examples: contract, bad input, degenerate tables, plan = charge, docs.
+"""What every kind is held to, by its examples: contract, bad input, degenerate tables, plan =
+charge, docs.
 
 tests/contract/test_client_kinds.py asks, shows, keeps and draws each kind through the client;
-tests/privacy/test_outside_audit.py attacks it; tests/server/pipeline/test_extreme_parameters.py attacks its parameters.
+tests/privacy/test_outside_audit.py attacks it; tests/server/pipeline/test_extreme_parameters.py
+attacks its parameters.
 """
 
 import json
@@ -156,7 +158,9 @@ def test_a_kind_says_all_of_itself(kind: Any) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_is_complete(shared: Services, name: str) -> None:
-    """No attribute of a plan is looked for: it has all of them, and its cost is what its parts cost."""
+    """No attribute of a plan is looked for: it has all of them, and its cost is what its parts
+    cost.
+    """
     facts = shared.catalog.facts("people")
     plan = planning.plan(facts, stored_query(QUERIES[name]), Privacy(2.0, 1e-6))
     planned = plan.planned

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was paid for is shown: every number that a kind's release holds stands on its page, in each file and in R, with its flags.
+"""What was paid for is shown: every number that a kind's release holds stands on its page, in each
+file and in R, with its flags.
 
-A new kind is held to this by its examples. Numbers of an estimate that is not identifiable are left out: they are blank.
+A new kind is held to this by its examples. Numbers of an estimate that is not identifiable are left
+out: they are blank.
 """
 
 import csv
@@ -40,7 +42,9 @@ _DIGITS = re.compile(r"[-\N{MINUS SIGN}]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+\N{MINUS
 def releases(
     installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
-    """A release of every example, by its name, when it is looked at; the noise of each is the same in each run."""
+    """A release of every example, by its name, when it is looked at; the noise of each is the same
+    in each run.
+    """
     directory = tmp_path_factory.mktemp("shown") / "installation"
     with copied(installation_template, directory) as own, opened(own.settings) as services:
         services.ledger.set_population_cap("people", epsilon=1e6, delta=0.5, rule="basic", by="t")
@@ -73,7 +77,9 @@ def answered(api: Api, query: dict[str, Any]) -> dict[str, Any]:
 
 
 def numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """(field, number): all that a result holds, but for what is blank where something is not identifiable."""
+    """(field, number): all that a result holds, but for what is blank where something is not
+    identifiable.
+    """
     if isinstance(value, dict):
         for key, each in value.items():
             yield from numbers(kept(value, key, each), key)
@@ -244,7 +250,9 @@ def in_r(
 def test_r_has_every_number_with_its_flags(
     releases: dict[str, Any], in_r: dict[str, Any], name: str
 ) -> None:
-    """In its data frames; a release without a print of its own, as a fit has, prints those that are not for programs, too."""
+    """In its data frames; a release without a print of its own, as a fit has, prints those that are
+    not for programs, too.
+    """
     if name not in in_r:
         assert releases[name]["status"] == "no_reply"
         return

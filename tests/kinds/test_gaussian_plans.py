@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under accounts that add up (ε, δ), every kind's examples: more ρ where all noise is Gaussian, and steps that it pays for."""
+"""Under accounts that add up (ε, δ), every kind's examples: more ρ where all noise is Gaussian, and
+steps that it pays for.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +34,9 @@ SUMS = {
     "count", "mean", "sum", "describe", "hazard_regression", "histogram", "crosstab", "quantile_regression", "hypothesis_test", "study", "survival_curve", "log_rank", "t_test",
     "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "ks_test",
 }  # fmt: skip
-"""Kinds that are made of sums, whatever is asked. (Regressions and location_scale are, but by influence.)"""
+"""Kinds that are made of sums, whatever is asked. (Regressions and location_scale are, but by
+influence.)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +126,9 @@ def test_no_plan_that_can_have_more_rho_goes_without(facts: DatasetFacts, name: 
 
 
 def has_all_that_it_can_have(facts: DatasetFacts, name: str, epsilon: float, delta: float) -> None:
-    """Where zCDP's own ρ leaves room, some more is found; all of it but 1 % by plans whose sums are not mostly counts."""
+    """Where zCDP's own ρ leaves room, some more is found; all of it but 1 % by plans whose sums are
+    not mostly counts.
+    """
     query, privacy = stored_query(QUERIES[name]), Privacy(epsilon, delta)
     plain = planning.plan(facts, query, privacy).planned
     most, allowed = gaussian_planning.most(plain), gaussian.rho_units(epsilon, delta)
@@ -190,7 +196,9 @@ def _spent(plan: Plan) -> int:
 
 
 def test_a_step_that_its_plan_did_not_name_releases_nothing(facts: DatasetFacts) -> None:
-    """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of all, is not paid for there."""
+    """Plans that are charged by the Gaussian conversion and select; two whose ρ, of one step or of
+    all, is not paid for there.
+    """
     quantiles, count, fit = (
         planning.plan(facts, stored_query(QUERIES[name]), Privacy(0.5, 1e-6), gaussian=True)
         for name in ("quantiles 0", "count 0", "linear_regression 1")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No question that can be planned fails: every number of every example of every kind, as far out as its field takes it.
+"""No question that can be planned fails: every number of every example of every kind, as far out as
+its field takes it.
 
-A release that fails is charged and says nothing. So each such question is refused when it is planned, in words, or its
-computation ends on any table, with a reply or No Reply. The questions are made from the registry: a new kind needs no line here.
+A release that fails is charged and says nothing. So each such question is refused when it is
+planned, in words, or its computation ends on any table, with a reply or No Reply. The questions are
+made from the registry: a new kind needs no line here.
 """
 
 import json
@@ -72,7 +74,9 @@ def with_value(query: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def far_out(query: Any) -> Iterator[Any]:
-    """The question, one number at a time at each of the far values, and then all of them at once."""
+    """The question, one number at a time at each of the far values, and then all of them at
+    once.
+    """
     yield query
     found = list(numbers(query))
     for path, value in found:

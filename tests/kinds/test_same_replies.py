@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At seeded noise a reply is the same to the byte whenever it is asked for, and a difference is named."""
+"""At seeded noise a reply is the same to the byte whenever it is asked for, and a difference is
+named.
+"""
 
 import json
 from pathlib import Path

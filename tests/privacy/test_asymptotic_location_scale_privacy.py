@@ -67,7 +67,9 @@ def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c:
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_the_bound_is_the_largest_numerical_influence(law: str, c: float) -> None:
-    """A record of weight h at y moves (m, s) by h times its influence: by weighted fits, over all y."""
+    """A record of weight h at y moves (m, s) by h times its influence: by weighted fits, over all
+    y.
+    """
     z, h = records(law, c)[0], 1e-5
     base = fit_proposal2(z, c)
     S = curvature(z, base.location, base.scale, c)

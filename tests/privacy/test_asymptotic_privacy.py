@@ -96,7 +96,9 @@ def test_the_scales_are_those_of_the_formulas(loss: str) -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: str) -> None:
-    """One record along M⁻¹a, with the largest score: what it moves aᵀϑ by is what the noise is made for."""
+    """One record along M⁻¹a, with the largest score: what it moves aᵀϑ by is what the noise is made
+    for.
+    """
     rng = np.random.default_rng(11)
     part = part_of(loss, contrasts=((1.0, 1.0), (0.8, -1.0)), epsilon_test=100 * EPSILON_UNITS)
     rows = with_responses(rng, loss, rng.normal(size=(Q, N)))
@@ -125,7 +127,9 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
 def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float) -> None:
-    """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴ steps."""
+    """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴
+    steps.
+    """
     step, runs = 2.0**-48, 4000
     drawn = asymptotic_fit.noise(np.full(runs, 0.25), np.full(runs, sd), step)
     spread = np.std(drawn - 0.25) / step

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binned residuals, attacked: of every step the two records that are farthest apart are as far as is charged, none farther."""
+"""Binned residuals, attacked: of every step the two records that are farthest apart are as far as
+is charged, none farther.
+"""
 
 from itertools import product
 from typing import Any
@@ -24,7 +26,9 @@ QUERIES = {
 
 
 def extremes() -> Any:
-    """Records with fitted values in every bin and residuals at both ends, and cells that a source may give."""
+    """Records with fitted values in every bin and residuals at both ends, and cells that a source
+    may give.
+    """
     x = (*np.linspace(-5, 5, 25), np.nan, np.inf)
     rows = list(product((-10.0, 0.0, 10.0, np.nan), x, (0.0, 9.0), (0.0, 2.0), (0.0, 1.0)))
     y, x, k, g, b = np.array(rows).T

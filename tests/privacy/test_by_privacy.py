@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers by group, attacked: no two records are farther apart than is billed, within a group or between two, and some are as far."""
+"""Answers by group, attacked: no two records are farther apart than is billed, within a group or
+between two, and some are as far.
+"""
 
 from itertools import product
 from typing import Any

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multinomial and ordinal logits, attacked: records at all angles and lengths with every level, at states that noise may lead to."""
+"""Multinomial and ordinal logits, attacked: records at all angles and lengths with every level, at
+states that noise may lead to.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -74,8 +76,10 @@ def elsewhere(step: Any, rng: Any, slope: float) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_bound_is_attained_and_not_exceeded(family: Any) -> None:
-    """Wherever noise has led the fit: the proofs' bounds are the largest norms. Ages are fine, so that some record's length is
-    the radius, and slopes go from 0, where levels are alike, to where one is certain."""
+    """Wherever noise has led the fit: the proofs' bounds are the largest norms. Ages are fine, so
+    that some record's length is the radius, and slopes go from 0, where levels are alike, to where
+    one is certain.
+    """
     data, rng, largest = data_of(1, family), np.random.default_rng(2), np.zeros(3)
     step = newton_steps(planned(data, RHO, family), data)[-1]
     pool = whole(records(np.linspace(-6, 6, 161), (0.0, 1.0, 4.0)))
@@ -92,7 +96,9 @@ def test_each_bound_is_attained_and_not_exceeded(family: Any) -> None:
 
 @pytest.mark.parametrize("levels", [3, 5, 10])
 def test_the_laws_bounds_hold_for_every_probability(levels: int) -> None:
-    """By brute force over laws of levels: shares from even to one level certain, gaps from narrow to wide."""
+    """By brute force over laws of levels: shares from even to one level certain, gaps from narrow
+    to wide.
+    """
     rng, law, worst = np.random.default_rng(4), Multinomial(levels), np.zeros(2)
     for width in (0.5, 2.0, 8.0):
         at = Latent(width * rng.normal(size=(levels - 1, 4000)), np.zeros(0))

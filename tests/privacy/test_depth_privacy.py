@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The depth median: certificates against exact laws of neighbours, the margin, and the whole release."""
+"""The depth median: certificates against exact laws of neighbours, the margin, and the whole
+release.
+"""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -145,7 +147,9 @@ def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -
 
 @dataclass(frozen=True)
 class Pair:
-    """Locations and scales in one dimension of a table, and those of its only neighbour: an adversary's."""
+    """Locations and scales in one dimension of a table, and those of its only neighbour: an
+    adversary's.
+    """
 
     here: tuple
     there: tuple
@@ -194,8 +198,10 @@ def certified(pair: Any, eta: Any) -> Any:
 
 
 def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted() -> None:
-    """κ·2ηF: scales that grow lower the bottom of O, which is all of the mass, by κf; those that shrink
-    raise its edge by κf. The loss there is nearly E_0; half of F would leave it uncovered."""
+    """κ·2ηF: scales that grow lower the bottom of O, which is all of the mass, by κf; those that
+    shrink raise its edge by κf. The loss there is nearly E_0; half of F would leave it
+    uncovered.
+    """
     step, eta, kappa = 10**6, 100.0, 0.01
     flat = 10**4 * step
     pair = Pair(
@@ -210,7 +216,9 @@ def test_a_pair_of_laws_needs_all_of_the_outlyingness_that_is_counted() -> None:
 
 
 def test_the_outlyingness_that_counts_is_the_neighbour_s_too() -> None:
-    """O has a minimum of 0 here and of α there, and κ·2ηα counts: location_range is that of k + 1 replacements."""
+    """O has a minimum of 0 here and of α there, and κ·2ηα counts: location_range is that of k + 1
+    replacements.
+    """
     step, eta, kappa = 10**6, 10_000.0, 0.1
     alpha, wide = step // 10, 10**4 * step
     pair = Pair(
@@ -239,8 +247,10 @@ def test_the_scales_of_the_outlyingness_are_the_neighbour_s_too() -> None:
 
 
 def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge() -> None:
-    """d axes of which one's scale shrinks and the others' grow: where the first is largest, the density falls by all of
-    κηO and by (d − 2) ln(1 + κ) of the volume. ηO is Gamma(d, 1) there, and 1/d of the mass is there."""
+    """d axes of which one's scale shrinks and the others' grow: where the first is largest, the
+    density falls by all of κηO and by (d − 2) ln(1 + κ) of the volume. ηO is Gamma(d, 1) there, and
+    1/d of the mass is there.
+    """
     d, kappa, S = 20, 0.5, 10**6
     grown = int(S * (1 + kappa))
     wide = (0, S * 10**9)  # a direction that is never the largest: programs need one more than d
@@ -263,7 +273,9 @@ def test_in_many_dimensions_the_change_of_volume_is_needed_beside_the_edge() -> 
 
 
 def test_where_an_outlyingness_is_too_large_to_draw_there_is_no_margin() -> None:
-    """ηF beyond MOST_LEVELS, at locations that no point is near to: the shift holds for the limit, too."""
+    """ηF beyond MOST_LEVELS, at locations that no point is near to: the shift holds for the limit,
+    too.
+    """
     far = ((0, 1), (10**6, 1))
     assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 0.99) < np.inf
     assert certified(Pair(far, far), MOST_LEVELS / (0.5 * 10**6) * 1.01) == np.inf
@@ -283,8 +295,8 @@ def outcome_law(part: Any, margins: Any) -> tuple[Any, Any]:
 def whole_law(part: Any, margins: Any, others: Any, first: Any) -> Any:
     """Probabilities by (η, outcome of the draw) and of nothing, for one of two neighbours.
 
-    Where either margin is positive the draws are the farthest (ε_r, δ)-close laws there are, else they
-    have nothing in common.
+    Where either margin is positive the draws are the farthest (ε_r, δ)-close laws there are, else
+    they have nothing in common.
     """
     e, delta = np.exp(part.epsilon_draw / EPSILON_UNITS), part.delta / DELTA_UNITS
     close = np.array([delta, (1 - delta) * e / (1 + e), (1 - delta) / (1 + e), 0.0])
@@ -360,7 +372,9 @@ def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(
 
 
 def degenerate(rng: np.random.Generator, d: Any, n: int) -> Any:
-    """Columns along a line across one of the directions, or of few values, in units that are far apart."""
+    """Columns along a line across one of the directions, or of few values, in units that are far
+    apart.
+    """
     units = 10.0 ** rng.integers(0, 9, (d, 1))
     kind = rng.integers(3)
     if kind == 0:

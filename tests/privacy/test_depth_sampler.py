@@ -107,8 +107,10 @@ def p_value(sample: Any, program: Any, eta: Any = float(ETA)) -> Any:
 
 
 def kept_points(law: Any, number: Any) -> Any:
-    """(d, number) kept proposals, by float64 for speed; decisions are tested one by one below. Those that
-    float64 is not trusted with, a few in a million, are decided exactly: one of them may be far out."""
+    """(d, number) kept proposals, by float64 for speed; decisions are tested one by one below.
+    Those that float64 is not trusted with, a few in a million, are decided exactly: one of them may
+    be far out.
+    """
     found, have = [], 0
     D = np.array([[float(v) for v in edge] for edge in law.simplex.edges])
     centre = np.array([float(v) for v in law.simplex.centre])
@@ -174,7 +176,9 @@ def test_single_draws_have_the_density(d: int, size: int) -> None:
 def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    """Few bits leave every decision open: facets, proposals and nearest points are all found by refining."""
+    """Few bits leave every decision open: facets, proposals and nearest points are all found by
+    refining.
+    """
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
     rng, found = np.random.default_rng(5), []
@@ -192,7 +196,9 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
-    """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are reached."""
+    """At η = 2⁻⁶⁰ thousands of whole points begin with the same bits, and all of them are
+    reached.
+    """
     program, eta = program_of("plain", d), Fraction(1, 2**60)
     law = target(program, envelope(program, optimum_of(program), float(eta)), eta)
     words = np.random.default_rng(d).integers(2**62, 2**63, (200, d + 2)).tolist()
@@ -230,7 +236,9 @@ def by_decimals(law: Any, words: Any) -> tuple[Any, Any]:
     ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
 )
 def test_every_decision_is_that_of_the_definition(name: str, d: int) -> None:
-    """Kept or not, to twelve digits, and the nearest whole point; what float64 passes over is not kept."""
+    """Kept or not, to twelve digits, and the nearest whole point; what float64 passes over is not
+    kept.
+    """
     program = program_of(name, d)
     under = SIMPLICES["bounded"](program, optimum_of(program))
     law = target(program, under, ETA, denominator=7)
@@ -285,8 +293,9 @@ def test_words_at_the_ends_are_left_to_exact_arithmetic() -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
 def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) -> None:
-    """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both tables;
-    a float64 uniform leads to one in hundreds where the scale is 2⁵³ steps."""
+    """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both
+    tables; a float64 uniform leads to one in hundreds where the scale is 2⁵³ steps.
+    """
     rng = np.random.default_rng(0)
     data = np.rint(2.0**20 * rng.normal(size=(1, 1000)))
     other = data.copy()
@@ -326,7 +335,9 @@ def _moved(law: Any, bits: Any, shift: Any) -> Bits:
 
 
 def test_simplices_lie_under_the_outlyingness() -> None:
-    """All are h ≤ O, with multipliers above 0, corners where they should be, and the mass that is compared."""
+    """All are h ≤ O, with multipliers above 0, corners where they should be, and the mass that is
+    compared.
+    """
     for name in SHAPES:
         program = program_of(name, 3)
         optimum = optimum_of(program)
@@ -389,7 +400,9 @@ def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
 
 @pytest.mark.slow
 def test_degenerate_scales_have_a_draw() -> None:
-    """Columns that repeat each other, whole columns of one value but for a few, scales 10¹² apart."""
+    """Columns that repeat each other, whole columns of one value but for a few, scales 10¹²
+    apart.
+    """
     rng = np.random.default_rng(7)
     for d in (2, 3, 5, 8):
         directions = np.vstack([np.eye(d), rng.normal(size=(3 * d, d))])

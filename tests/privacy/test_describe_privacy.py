@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description, attacked: two records are as far apart in every part at once as is charged, and none are farther."""
+"""A description, attacked: two records are as far apart in every part at once as is charged, and
+none are farther.
+"""
 
 from itertools import product
 from typing import Any
@@ -49,7 +51,9 @@ def loss(step: Any, first: Any, second: Any, missing: Any = (False, False)) -> A
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_is_charged_is_attained_by_two_records(name: Any) -> None:
-    """Other ends of every column, and of another group: every part moves by all that it may, all at once."""
+    """Other ends of every column, and of another group: every part moves by all that it may, all at
+    once.
+    """
     plan = planned(name)
     (step,) = [next(plan.run())]
     first = record(y=-10.0, x=5.0, k=0.0, g=0.0, b=0.0, m=0.0)
@@ -85,7 +89,9 @@ def test_a_persons_rows_may_lie_in_several_groups(seed: Any) -> None:
 
 
 def test_parts_are_what_they_are_proved_as() -> None:
-    """Each column's counts add 1 to one cell at most; sums are of vectors no longer than √(a² + 1), whatever a cell holds."""
+    """Each column's counts add 1 to one cell at most; sums are of vectors no longer than √(a² + 1),
+    whatever a cell holds.
+    """
     plan = planned("by group")
     step, table = next(plan.run()), people(500)
     table["y"][:3] = (1e3, -1e3, np.inf)  # beyond the declared bounds, as a source may give

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps by groups, attacked: pairs inside a group and pairs that move lose no more than is charged, and some lose all of it."""
+"""Steps by groups, attacked: pairs inside a group and pairs that move lose no more than is charged,
+and some lose all of it.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -197,7 +199,9 @@ ASKED = [(0.5,), (0.9,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)]
 def test_two_trees_between_which_a_record_moves_lose_no_more_than_the_charge(
     asked: tuple[float, ...],
 ) -> None:
-    """All pairs of small tables, one record leaving the one and entering the other: exact laws, independent draws."""
+    """All pairs of small tables, one record leaving the one and entering the other: exact laws,
+    independent draws.
+    """
     part = QuantileTree(FOUR, asked, 2 * RHO_UNITS)
     tables = [c for c in product(range(4), repeat=4) if sum(c) <= 4]
     laws = {counts: tree_law(part, counts) for counts in tables}
@@ -232,7 +236,9 @@ def test_a_record_that_leaves_a_tree_moves_a_level_by_as_much_as_is_billed(r: fl
 
 @pytest.mark.parametrize("p", [0.9, 0.02])
 def test_two_selections_that_move_as_far_lose_all_of_the_charge(p: float) -> None:
-    """Of two candidates, each as likely on average: the largest loss of a selection, in both trees."""
+    """Of two candidates, each as likely on average: the largest loss of a selection, in both
+    trees.
+    """
     part = QuantileTree(FOUR, (p,), RHO_UNITS // 1000)
     ladder = quantile_tree.ladder(part)
     moved = int(max(p, 1 - p) * ladder.steps)
@@ -243,7 +249,9 @@ def test_two_selections_that_move_as_far_lose_all_of_the_charge(p: float) -> Non
 
 
 def test_medians_by_group_are_pure_at_epsilon() -> None:
-    """A record that moves changes two selections' levels by half of what a replaced one changes one's: attained."""
+    """A record that moves changes two selections' levels by half of what a replaced one changes
+    one's: attained.
+    """
     plan: Any = kinds.plan(facts_of(2000, PEOPLE), Median("y", by="g"), offer(1))
     assert plan.cost(offer(1)).delta == 0
     part = plan.plan.one.part
@@ -275,7 +283,9 @@ QUERIES = {
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_step_of_a_fit_by_group_loses_no_more_than_it_is_charged(name: str) -> None:
-    """Along a path that was released: any record replaced by any other, inside its group or out of it."""
+    """Along a path that was released: any record replaced by any other, inside its group or out of
+    it.
+    """
     plan = kinds.plan(facts_of(600, PEOPLE), QUERIES[name], offer(2))
     table = people(600, 3)
     trace = drive(plan.run(), whole(table))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A negative binomial whose dispersion is estimated, attacked: counts from 0 to the bounds, at predictors of all sizes."""
+"""A negative binomial whose dispersion is estimated, attacked: counts from 0 to the bounds, at
+predictors of all sizes.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -55,7 +57,9 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for() -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 20.0])
 def test_the_bound_of_the_score_is_attained_and_not_exceeded(alpha: float) -> None:
-    """At every α that a step may come to, and every count and mean; the spread's two entries likewise."""
+    """At every α that a step may come to, and every count and mean; the spread's two entries
+    likewise.
+    """
     _, steps = steps_of(1)
     last = steps[-1]
     assert isinstance(last.map_fn, DispersionMap)

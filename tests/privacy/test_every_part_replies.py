@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every part of every mechanism, fed with whatever a table can hold, has a released value or no reply.
+"""Every part of every mechanism, fed with whatever a table can hold, has a released value or no
+reply.
 
 An exception would be a release of status "failed", and would tell of the cell that raised it.
 """
@@ -56,7 +57,9 @@ NOISY = {"floor": 0.05, "contrasts": ((0.0, 1.0), (1.0, 0.5)), "offsets": (0.0, 
          "epsilon_fit": E, "delta_fit": D, "epsilon_test": E, "delta_test": D}  # fmt: skip
 MEANS = (BlockMean(Grid(-5.0, 5.0), 0.0, RHO_UNITS, RHO_UNITS),) * 2
 FEW = (BlockMean(Grid(-5.0, 5.0, integers=True), 0.0, RHO_UNITS, RHO_UNITS),) * 2
-"""Few candidates: what follows the fits of blocks is the same for all models, and is tried with many for one."""
+"""Few candidates: what follows the fits of blocks is the same for all models, and is tried with
+many for one.
+"""
 
 COLUMN_PARTS = {
     "smooth median": (1, SmoothMedian(LATTICE, E, D)),
@@ -104,7 +107,9 @@ EXTREMES = (
 
 
 def tables(rows: Any, seed: int, mixed: int = 8) -> Iterator[Any]:
-    """(rows, n) tables: of one record and of some, all extreme, one extreme, constant, and mixed."""
+    """(rows, n) tables: of one record and of some, all extreme, one extreme, constant, and
+    mixed.
+    """
     rng = np.random.default_rng(seed)
     for n in (1, 2, 3, 8, 60):
         yield np.zeros((rows, n))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves and the log-rank test, attacked: records over all cells, on released paths, in the mechanism's norm."""
+"""Survival curves and the log-rank test, attacked: records over all cells, on released paths, in
+the mechanism's norm.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +29,9 @@ LOG_RANK_PLAN = LOG_RANK.plan(facts(N), LogRank("t", "e", "g", CUTS), offer(1.0)
 
 
 def records() -> Any:
-    """(columns) of persons at, between and beyond all cuts, with and without event, in both groups and in none."""
+    """(columns) of persons at, between and beyond all cuts, with and without event, in both groups
+    and in none.
+    """
     times = [0.0, *CUTS, *(np.array(CUTS) - 0.3), 12.5, 20.0, -1.0, np.nan, np.inf, 1e300]
     grid = np.array(
         [(t, e, g) for t in times for e in (0.0, 1.0, np.nan) for g in (0.0, 1.0, 7.0, np.nan)]

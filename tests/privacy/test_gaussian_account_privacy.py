@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rule gdp, attacked: the lemma on bounded ranges, adversaries that choose by answers, and another accountant."""
+"""The rule gdp, attacked: the lemma on bounded ranges, adversaries that choose by answers, and
+another accountant.
+"""
 
 from math import exp, expm1, pi, sqrt
 from typing import Any
@@ -30,7 +32,9 @@ def range_for(rho: float) -> float:
 
 @pytest.mark.parametrize("r", [0.01, 0.3, 1.0, 4.0, 20.0])
 def test_a_bounded_range_is_a_gaussian_of_its_price(r: float) -> None:
-    """Two outcomes anywhere, and the worst of them, in the middle, attains it where the range is small."""
+    """Two outcomes anywhere, and the worst of them, in the middle, attains it where the range is
+    small.
+    """
     q = expit(np.linspace(-r - 30, 30, 20_001))
     with np.errstate(invalid="ignore"):
         mu = ndtri(expit(logit(q) + r)) - ndtri(q)
@@ -48,8 +52,9 @@ def two_points(r: float, t: float) -> tuple[float, float]:
 
 
 def best(epsilon: float, cap: float, rounds: int) -> float:
-    """δ of an adversary who, before each of some rounds, sees the loss so far and asks for Gaussian noise or for the
-    two outcomes that gain most, at the same charge."""
+    """δ of an adversary who, before each of some rounds, sees the loss so far and asks for Gaussian
+    noise or for the two outcomes that gain most, at the same charge.
+    """
     each = cap / rounds
     reach = 9 * sqrt(2 * cap)
     r, x = range_for(each), np.linspace(-reach, reach + epsilon, 4001)
@@ -92,8 +97,9 @@ def test_at_the_price_of_zcdp_a_bounded_range_would_gain(monkeypatch: pytest.Mon
 def test_another_accountant_says_no_more(
     epsilon: float, delta: float, share: float, times: int
 ) -> None:
-    """Of an account of which `share` is spent on some pure mechanisms, and the rest on Gaussian noise. Its losses are
-    rounded against the user, by 10⁻⁵ each."""
+    """Of an account of which `share` is spent on some pure mechanisms, and the rest on Gaussian
+    noise. Its losses are rounded against the user, by 10⁻⁵ each.
+    """
     cap = cap_of(epsilon, delta)
     spent = pld.from_gaussian_mechanism(
         1 / sqrt(2 * cap * (1 - share)), value_discretization_interval=1e-5

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Gaussian conversion, attacked: the lemma on discrete noise, adaptive amounts, and exact losses of what is planned."""
+"""The Gaussian conversion, attacked: the lemma on discrete noise, adaptive amounts, and exact
+losses of what is planned.
+"""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -42,7 +44,9 @@ def step(*parts: Any, joint: Any = None) -> Any:
 
 
 def rounded(z: Any, variance: Any, t2: Any) -> Any:
-    """The probability of z by step 1 of the proof, around 0: a Gaussian of variance σ² − t², rounded at random."""
+    """The probability of z by step 1 of the proof, around 0: a Gaussian of variance σ² − t²,
+    rounded at random.
+    """
     width = mpmath.sqrt(2 * mpmath.pi * (variance - t2))
 
     def joint(y: Any) -> Any:
@@ -88,8 +92,9 @@ def profile(mu: Any, epsilon: Any) -> Any:
 
 @pytest.mark.parametrize("cut", [-1.0, 0.0, 2.0])
 def test_amounts_that_depend_on_answers_gain_nothing(cut: Any) -> None:
-    """A second question is asked where the first answer is above the cut. Its δ is at most that of all at once, and attains
-    it where the second is asked of nearly all."""
+    """A second question is asked where the first answer is above the cut. Its δ is at most that of
+    all at once, and attains it where the second is asked of nearly all.
+    """
     mu, epsilon, first = 0.8, 1.0, 0.5
     second = np.sqrt(mu**2 - first**2)
     y = np.linspace(-12, 12, 200_001)
@@ -104,7 +109,9 @@ def test_amounts_that_depend_on_answers_gain_nothing(cut: Any) -> None:
 
 
 def exact_delta(variance: Any, epsilon: Any, releases: Any = 1) -> Any:
-    """δ of `releases` discrete Gaussians on 0 and on 1: their losses are (z − ½)/σ², so they add up as whole numbers do."""
+    """δ of `releases` discrete Gaussians on 0 and on 1: their losses are (z − ½)/σ², so they add up
+    as whole numbers do.
+    """
     reach = int(12 * variance**0.5 * releases**0.5) + 3
     one = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * variance))
     law = sums = one / one.sum()
@@ -122,7 +129,9 @@ def exact_delta(variance: Any, epsilon: Any, releases: Any = 1) -> Any:
 def test_counts_at_their_cost_keep_the_promise(
     epsilon: Any, delta: Any, least: Any, releases: Any
 ) -> None:
-    """The largest ρ whose cost is allowed: what counts lose exactly is at most δ, and little less where their noise is wide."""
+    """The largest ρ whose cost is allowed: what counts lose exactly is at most δ, and little less
+    where their noise is wide.
+    """
     allowed = gaussian.rho_units(epsilon, delta)
     low, high = 1, allowed
     while high - low > 1:
@@ -137,7 +146,9 @@ def test_counts_at_their_cost_keep_the_promise(
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-2), (4.0, 1e-9)])
 def test_sums_at_their_cost_attain_the_promise(epsilon: Any, delta: Any) -> None:
-    """A sum of many steps is as a continuous Gaussian: its two ends lose δ, up to its δ at zCDP's ρ."""
+    """A sum of many steps is as a continuous Gaussian: its two ends lose δ, up to its δ at zCDP's
+    ρ.
+    """
     allowed = gaussian.rho_units(epsilon, delta)
     part = VectorSum(1, 1.0, allowed * 999_999 // 1_000_000)
     assert gaussian_cost.cost(step(part)).rho <= allowed

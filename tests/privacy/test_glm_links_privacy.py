@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binomial regressions with other links, attacked: records at all angles and lengths, both responses."""
+"""Binomial regressions with other links, attacked: records at all angles and lengths, both
+responses.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generalised linear models: their released sums on adversarial neighbours, along a released path."""
+"""Generalised linear models: their released sums on adversarial neighbours, along a released
+path.
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -115,7 +117,9 @@ def grid(family: Any) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_records_that_are_farthest_apart(family: str) -> None:
-    """Of a whole grid, at every step; the first step's point is public, and there they come close."""
+    """Of a whole grid, at every step; the first step's point is public, and there they come
+    close.
+    """
     data = table(1, "leverage", family)
     steps = drive(planned(data, COLUMNS, family, RHO).run(), whole(data)).steps
     ratios = [list(farthest_records(step, grid(family))) for step in steps]

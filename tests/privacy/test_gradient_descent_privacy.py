@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy gradient descent: adversarial neighbours on the same released path, accuracy and honesty."""
+"""Noisy gradient descent: adversarial neighbours on the same released path, accuracy and
+honesty.
+"""
 
 from typing import Any
 
@@ -98,7 +100,9 @@ def test_it_finds_the_coefficients_and_its_intervals_cover() -> None:
 
 
 def correlated_table(n: int, p: Any, rng: np.random.Generator, correlation: Any) -> tuple[Any, Any]:
-    """Slopes ±1 against AR correlation: most of y is in the directions that a descent finds last."""
+    """Slopes ±1 against AR correlation: most of y is in the directions that a descent finds
+    last.
+    """
     C = correlation ** np.abs(np.subtract.outer(range(p), range(p)))
     X = rng.normal(size=(n, p)) @ np.linalg.cholesky(C).T
     slopes = (-1.0) ** np.arange(p)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hazard regression, attacked: persons of all risks, with every pattern of entry, exit and event."""
+"""Hazard regression, attacked: persons of all risks, with every pattern of entry, exit and
+event.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -39,7 +41,9 @@ def records(
     doses: Any = (0.0, 1.0, 12.0),
     offsets: Any = (0.0,),
 ) -> Any:
-    """Persons far along each regressor and in the middle; late and early entry and exit, with and without the event."""
+    """Persons far along each regressor and in the middle; late and early entry and exit, with and
+    without the event.
+    """
     grid = product(times, (0.0, 1.0), starts, ages, doses, (0.0, 1.0), offsets)
     names = ("t", "e", "s", "age", "dose", "arm", "o")
     return dict(zip(names, np.ascontiguousarray(np.array(list(grid)).T), strict=True))
@@ -66,7 +70,9 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
 
 
 def norms(step: Any, pool: Any) -> Any:
-    """(largest ‖·‖ over the bound) of the records' contributions, part by part, before anything is scaled down."""
+    """(largest ‖·‖ over the bound) of the records' contributions, part by part, before anything is
+    scaled down.
+    """
     found = step.map_fn(whole(pool))
     for part, contribution in zip(step.parts, found, strict=True):
         yield float(np.sqrt((multiplied(contribution) ** 2).sum(axis=0)).max()) / part.clip
@@ -86,9 +92,11 @@ def elsewhere(step: Any, rng: Any, slope: Any) -> Any:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("stop", "offset"), [(1.0, None), (2.5, None), (1.5, "o")])
 def test_each_bound_is_attained_and_not_exceeded(stop: Any, offset: Any) -> None:
-    """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions the proofs' bounds are the
-    largest norms. Times are fine, so that some person's cumulative hazard is just below where follow-up stops, and ages,
-    so that some person's length is the radius."""
+    """Whatever noise has led the fit to: at hazards from low to high and slopes in all directions
+    the proofs' bounds are the largest norms. Times are fine, so that some person's cumulative
+    hazard is just below where follow-up stops, and ages, so that some person's length is the
+    radius.
+    """
     rng, largest = np.random.default_rng(3), {}
     fine = tuple(np.linspace(0.02, 12.0, 120))
     pools: tuple[Any, ...] = (
@@ -152,7 +160,8 @@ def test_all_steps_together_lose_no_more_than_is_charged(m: Any) -> None:
             for name, values in pool.items():
                 neighbour[name][row] = values[chosen]
         steps = steps_of(plan, data)
-        # Units of rows have records out of use, whose number costs nothing beside the first Gram matrix.
+        # Units of rows have records out of use, whose number costs nothing beside the first Gram
+        # matrix.
         assert 0.97 * plan.rho < sum(map(registry.rho, steps)) <= plan.rho
         worst = max(worst, sum(step_loss(s, whole(data), whole(neighbour)) for s in steps))
     assert 0.01 * plan.rho < worst <= plan.rho

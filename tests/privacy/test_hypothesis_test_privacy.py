@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis tests release the parts of one fit and nothing else: attacked along restricted paths too."""
+"""Hypothesis tests release the parts of one fit and nothing else: attacked along restricted paths
+too.
+"""
 
 from itertools import product
 from typing import Any

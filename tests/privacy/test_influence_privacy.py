@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise drawn."""
+"""Fits by influence: margins and distances of neighbours, exact laws of mixed grids, the noise
+drawn.
+"""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -50,7 +52,9 @@ def part_of(loss: Any, floors: Any = None, **more: Any) -> ConvexFit:
 
 
 def replaced(rng: np.random.Generator, loss: Any, rows: Any, theta: Any) -> Any:
-    """A neighbour: any record, or the one that curves most, or the one that pulls against `theta`."""
+    """A neighbour: any record, or the one that curves most, or the one that pulls against
+    `theta`.
+    """
     other = rows.copy()
     scores = [rng.random(rows.shape[1]), -np.abs(rows[1]), np.abs(rows[4]), -(theta @ rows[3:])]
     other[:, int(np.argmax(scores[rng.integers(4)]))] = extreme(rng, loss)
@@ -142,7 +146,9 @@ LONGEST = np.sqrt(2.5) * (1 - 1e-12)
 
 
 def on_two_axes(n: int, count: Any, length: Any = LONGEST) -> Any:
-    """n records without a response, `count` of them along the first coefficient, the others along the second."""
+    """n records without a response, `count` of them along the first coefficient, the others along
+    the second.
+    """
     rows = np.zeros((Q + 3, n))
     rows[0] = 1.0
     rows[3, :count] = rows[4, count:] = length
@@ -150,8 +156,10 @@ def on_two_axes(n: int, count: Any, length: Any = LONGEST) -> Any:
 
 
 def test_the_bound_is_attained_by_points_that_the_solver_may_return() -> None:
-    """A point counts as a solution where its gradient is below 3τ/4: with such points on both sides of what one
-    record moves the minimiser by, the distance is all of Δ but a hundredth, and τ's share is two."""
+    """A point counts as a solution where its gradient is below 3τ/4: with such points on both sides
+    of what one record moves the minimiser by, the distance is all of Δ but a hundredth, and τ's
+    share is two.
+    """
     n, count = 20_000, 4000
     curvature = 2.5 * count / n
     part = part_of("huber", floors=(curvature - 2.2 * 2.5 / n,))
@@ -171,7 +179,9 @@ def test_the_bound_is_attained_by_points_that_the_solver_may_return() -> None:
 
 
 def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution() -> None:
-    """Two such points on both sides of one record's pull are farther apart than the noise is made for."""
+    """Two such points on both sides of one record's pull are farther apart than the noise is made
+    for.
+    """
     n, count = 20_000, 4000
     curvature = 2.5 * count / n
     part = part_of("huber", floors=(curvature - 2.2 * 2.5 / n,))
@@ -191,8 +201,9 @@ def test_a_point_whose_gradient_is_above_the_tolerance_is_no_solution() -> None:
 
 
 def test_a_margin_ends_where_neighbours_fits_leave_the_ball() -> None:
-    """‖ϑ‖ just below D − Δ: one record can take it to where there is no margin, so there is one of 1 here, however much
-    the records curve."""
+    """‖ϑ‖ just below D − Δ: one record can take it to where there is no margin, so there is one of
+    1 here, however much the records curve.
+    """
     part, n = part_of("huber", floors=(0.95,)), 300
     problem = convex_fit.problem_of(part, n)
     delta, found = convex_fit.sensitivity(problem, 0.95), []
@@ -211,8 +222,9 @@ def test_a_margin_ends_where_neighbours_fits_leave_the_ball() -> None:
 def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(
     share: float,
 ) -> None:
-    """Records leave ψ's linear part between Δ and r + Δ: within Δ there is curvature enough, but the solver is only
-    proved to converge on a neighbour where the ball of radius r has it too."""
+    """Records leave ψ's linear part between Δ and r + Δ: within Δ there is curvature enough, but
+    the solver is only proved to converge on a neighbour where the ball of radius r has it too.
+    """
     part, n = part_of("huber", floors=(0.5,)), 3000
     problem = convex_fit.problem_of(part, n)
     rows = on_two_axes(n, n // 2)
@@ -228,7 +240,9 @@ def test_there_is_no_margin_where_the_ball_that_the_solver_needs_does_not_curve(
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_point_of_the_ball_curves_less_than_is_counted(loss: str) -> None:
-    """h against Hessians all over the ball; records along one axis that leave ψ's linear part just inside it."""
+    """h against Hessians all over the ball; records along one axis that leave ψ's linear part just
+    inside it.
+    """
     part, nearest = part_of(loss, tuning=2.0), 1.0
     problem = convex_fit.problem_of(part, 60)
     for length in (0.3, 1.0, 1.5):
@@ -257,8 +271,9 @@ def test_no_point_of_the_ball_curves_less_than_is_counted(loss: str) -> None:
 def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(
     size: float, shortest: float
 ) -> None:
-    """Short vectors move η by less than its rounding; the room between radii is for one of length 1. Records are
-    on the edge of what counts, were it for their own lengths, and for that."""
+    """Short vectors move η by less than its rounding; the room between radii is for one of length
+    1. Records are on the edge of what counts, were it for their own lengths, and for that.
+    """
     rng, part, n = np.random.default_rng(12), part_of("huber"), 4000
     problem = convex_fit.problem_of(part, n)
     delta = convex_fit.sensitivity(problem, part.floors[0])
@@ -283,8 +298,9 @@ def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(
 
 
 def test_responses_and_offsets_of_any_size_keep_the_margin_s_sensitivity() -> None:
-    """Where y − η is lost in the rounding of y, a solver sees no slope where curvature is counted: the first
-    coefficient then runs off as soon as one record pulls."""
+    """Where y − η is lost in the rounding of y, a solver sees no slope where curvature is counted:
+    the first coefficient then runs off as soon as one record pulls.
+    """
     part, n = part_of("huber", floors=(0.6,)), 400
     for size in (0.0, 1e3, 1e17, 1e300):
         rows = on_two_axes(n, 200)
@@ -313,7 +329,9 @@ def test_a_response_beyond_all_fits_counts_as_the_farthest_within() -> None:
 
 @pytest.mark.parametrize(("floor", "reach"), [(0.05, 1.2), (0.01, 1.2), (0.05, 2.0)])
 def test_the_first_phase_comes_near_from_the_farthest_start(floor: float, reach: float) -> None:
-    """From D away, on a slope that is a line for most of the way: L − L* ≤ mr²/4 in t₁ steps, and not in a quarter."""
+    """From D away, on a slope that is a line for most of the way: L − L* ≤ mr²/4 in t₁ steps, and
+    not in a quarter.
+    """
     part = part_of("huber", floors=(floor,), reach=reach, slack=0.4, tuning=0.65)
     problem, n = convex_fit.problem_of(part, 2000), 2000
     count = round(floor / 2.5 * n)
@@ -340,7 +358,9 @@ def test_the_first_phase_comes_near_from_the_farthest_start(floor: float, reach:
 def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
     n: int, floor: float
 ) -> None:
-    """L − L* = mr²/4 along the axis that curves least, by just m: to τ/2 in t₂ steps, and not in .4 of them."""
+    """L − L* = mr²/4 along the axis that curves least, by just m: to τ/2 in t₂ steps, and not in .4
+    of them.
+    """
     part = part_of("huber", floors=(floor,), reach=0.4, slack=0.05)
     problem = convex_fit.problem_of(part, n)
     rows = on_two_axes(n, round(floor / 2.5 * n))
@@ -400,7 +420,9 @@ def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) -> None:
-    """sup ‖IF‖ by a small weight on one record over a grid, against γ = K/λ_min; it is nearly attained."""
+    """sup ‖IF‖ by a small weight on one record over a grid, against γ = K/λ_min; it is nearly
+    attained.
+    """
     rng, part, n, t = np.random.default_rng(8), part_of(loss), 500, 1e-6
     x = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
     rows = with_responses(rng, loss, np.vstack([np.ones(n), x]))

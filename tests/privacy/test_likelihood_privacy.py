@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihoods whose scores are cut as a whole: neither y − μ over its deviation nor an observed information has a bound of its own, and no
-record of a table moves a step by more than it costs.
+"""Likelihoods whose scores are cut as a whole: neither y − μ over its deviation nor an observed
+information has a bound of its own, and no record of a table moves a step by more than it costs.
 
-The attack is that of tests/privacy/test_whole_scores_privacy.py, on a yes or no, on counts and on amounts whose responses are far beyond
-what their mean leads to expect.
+The attack is that of tests/privacy/test_whole_scores_privacy.py, on a yes or no, on counts and on
+amounts whose responses are far beyond what their mean leads to expect.
 """
 
 from itertools import product
@@ -45,7 +45,9 @@ def distance(part: Any, a: Any, b: Any) -> float:
 
 
 def worst(table: Any, step: Any) -> tuple[float, float]:
-    """The largest change of a part over its Δ, and of the step what its noise costs over what it is charged."""
+    """The largest change of a part over its Δ, and of the step what its noise costs over what it is
+    charged.
+    """
     sums = [totals(step, changed(table, record)) for record in EXTREMES]
     most = loss = 0.0
     for i, a in enumerate(sums):

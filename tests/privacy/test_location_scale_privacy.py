@@ -50,7 +50,9 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(name: str, c: float) -
 def test_score_and_jacobian_attain_their_bounds_so_the_search_can_see_them(
     part_index: int, step_index: int
 ) -> None:
-    """Two records anywhere, or one that gives none: as far apart as is charged, and never farther; with the meat too."""
+    """Two records anywhere, or one that gives none: as far apart as is charged, and never farther;
+    with the meat too.
+    """
     worst = 0.0
     plan = planned(np.zeros(2), RHO, tuning=1.5)
     step = drive(plan.run(), whole({"y": np.zeros(2)})).steps[step_index]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exponential-mechanism M-estimator: the paper's constant fails, ours holds; every candidate everywhere."""
+"""The exponential-mechanism M-estimator: the paper's constant fails, ours holds; every candidate
+everywhere.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -98,7 +100,9 @@ def log_law(part: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 def test_epsilon_is_attained(base: str) -> None:
-    """One record of two leaves a side for the other, as far as it can: |S| rises by 2K below and falls above."""
+    """One record of two leaves a side for the other, as far as it can: |S| rises by 2K below and
+    falls above.
+    """
     part = part_of(10.0, base, lower=500.0, upper=1500.0)
     gap = log_law(part, [1000.0, 0.0]) - log_law(part, [1000.0, 2000.0])
     assert 0.999 <= np.ptp(gap) <= 1.0
@@ -174,8 +178,9 @@ def planned(tuning: Any, epsilon: Any, n: int, **more: Any) -> Any:
 def test_what_one_table_can_release_its_neighbours_can(
     tuning: float, epsilon: float, n: int, base: str
 ) -> None:
-    """Half of the records at 0 and half at 800,000, of which one is lowered by 1234.5: the piece between
-    is 4·10⁵ tuning constants wide, and all of it is candidates that both tables have."""
+    """Half of the records at 0 and half at 800,000, of which one is lowered by 1234.5: the piece
+    between is 4·10⁵ tuning constants wide, and all of it is candidates that both tables have.
+    """
     part = planned(tuning, epsilon, n, base=base).part
     x = np.repeat([0.0, 8e5], n // 2)
     other = x.copy()

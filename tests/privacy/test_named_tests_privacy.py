@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests that have a name, attacked: no pair of neighbours loses more than a plan bills, and a pair loses all of it.
+"""The tests that have a name, attacked: no pair of neighbours loses more than a plan bills, and a
+pair loses all of it.
 
-A neighbour replaces one record by any other: another group, another value, one out of use, one that is no number.
+A neighbour replaces one record by any other: another group, another value, one out of use, one that
+is no number.
 """
 
 from collections.abc import Iterator
@@ -106,7 +108,9 @@ def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(
 
 @pytest.mark.parametrize(("kind", "query"), CASES)
 def test_planning_and_maps_do_not_depend_on_cells(kind: Any, query: Any) -> None:
-    """Records out of use or of no group, and cells that are no numbers, contribute nothing and raise nothing."""
+    """Records out of use or of no group, and cells that are no numbers, contribute nothing and
+    raise nothing.
+    """
     plan = kind.plan(people_facts(2000), query, offer(1))
     records = extreme_records()
     for step in steps_of(plan, extreme_block()):

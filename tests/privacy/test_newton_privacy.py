@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regression's released sums on adversarial neighbours, before noise and along one released path."""
+"""The regression's released sums on adversarial neighbours, before noise and along one released
+path.
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -162,7 +164,9 @@ def test_the_noise_of_all_parts_together_costs_what_is_charged(profile: bool) ->
 
 
 def test_released_noise_has_the_size_that_the_covariance_counts() -> None:
-    """Gradient 2RK/√(2ρ), Jacobian and whitening √2R²/√(2ρ), meat √2R²K²/√(2ρ), a count 1/√(2ρ), up to the granule."""
+    """Gradient 2RK/√(2ρ), Jacobian and whitening √2R²/√(2ρ), meat √2R²K²/√(2ρ), a count 1/√(2ρ), up
+    to the granule.
+    """
     data = table(4, "plain")
     plan = planned(data)
     trace = drive(plan.run(), whole(data))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy suite of noisy sums: what is released, attacked.
 
-The loss of a pair of neighbours is computed from their integer sums and from the scales of the noise
-that `release` draws, so that half the noise, a wrong sensitivity or a missing clip all show.
+The loss of a pair of neighbours is computed from their integer sums and from the scales of the
+noise that `release` draws, so that half the noise, a wrong sensitivity or a missing clip all show.
 """
 
 from dataclasses import replace
@@ -60,7 +60,9 @@ FARTHEST = {
 @pytest.mark.parametrize("unit_rows", [1, 3, 40])
 @pytest.mark.parametrize("name", FARTHEST)
 def test_the_bound_is_attained_by_the_farthest_records_of_a_unit(name: str, unit_rows: int) -> None:
-    """All rows of a unit move as far as one record can: each kind of entry, and its noise, is needed in full."""
+    """All rows of a unit move as far as one record can: each kind of entry, and its noise, is
+    needed in full.
+    """
     part, here, there = FARTHEST[name]
     part = replace(part, unit_rows=unit_rows)
     tables = []
@@ -96,8 +98,9 @@ def test_no_other_pair_of_directions_loses_more(kind: Any) -> None:
 )
 @pytest.mark.real_noise
 def test_noise_has_the_scale_that_is_reported_and_no_other(part: Any) -> None:
-    """By luck less than 6·10⁻¹⁰ over all of its six variances, of 1500 draws at least; at 1.3 times the scale one is
-    accepted less than once in 10¹⁵."""
+    """By luck less than 6·10⁻¹⁰ over all of its six variances, of 1500 draws at least; at 1.3 times
+    the scale one is accepted less than once in 10¹⁵.
+    """
     shape = (part.size, part.size) if isinstance(part, GramSum) else None
     sums = np.zeros(shape or (getattr(part, "size", None) or part.bins,), dtype=np.int64)
     draws = [noisy_sum.release(part, Private(sums)) for _ in range(1500)]
@@ -134,8 +137,9 @@ def test_what_is_billed_is_what_the_sampler_says(part: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.real_noise
 def test_laplace_noise_has_its_scale_and_no_other() -> None:
-    """By the number of zeros among 20,000 draws, P(0) = tanh(1/(2b)): by luck once in 10¹⁰ runs; .7 b and 1.3 b have their
-    zeros 14 standard deviations away, or more."""
+    """By the number of zeros among 20,000 draws, P(0) = tanh(1/(2b)): by luck once in 10¹⁰ runs; .7
+    b and 1.3 b have their zeros 14 standard deviations away, or more.
+    """
     b, draws = 3.0, 20_000
     zeros = int(np.sum(_sampler.Laplace(b).add(np.zeros(draws, dtype=np.int64)) == 0))
     for factor, right in ((1.0, True), (0.7, False), (1.3, False)):

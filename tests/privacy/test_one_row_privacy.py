@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One row of each person (`per`): what counts, and that a person of any number of rows moves it as one row would.
+"""One row of each person (`per`): what counts, and that a person of any number of rows moves it as
+one row would.
 
-The search goes from blocks of places to the exact integers before the noise: the person's rows before and after are drawn
-from the corners of the bounds, none to m of them, at any of the places.
+The search goes from blocks of places to the exact integers before the noise: the person's rows
+before and after are drawn from the corners of the bounds, none to m of them, at any of the places.
 """
 
 from dataclasses import replace

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of one vector, attacked together: no two records lose more than their joint price, and a pair loses all of it.
+"""Parts of one vector, attacked together: no two records lose more than their joint price, and a
+pair loses all of it.
 
-What a pair loses is computed from the integer sums of the step as the engine encodes it, and from the scales of the noise that is
-drawn, so that a price that is too low, a meat of other vectors and a masked record that contributes all show.
+What a pair loses is computed from the integer sums of the step as the engine encodes it, and from
+the scales of the noise that is drawn, so that a price that is too low, a meat of other vectors and
+a masked record that contributes all show.
 """
 
 from itertools import product
@@ -58,7 +60,9 @@ def contributions(step: Any, vectors: Any, alpha: Any, beta: Any, codes: Any = N
 
 
 def weighted(step: Any, vectors: Any, alpha: Any, beta: Any, codes: Any = None) -> Any:
-    """(rows, entries) what each record adds, in units in which a squared distance is a loss in RHO_UNITS."""
+    """(rows, entries) what each record adds, in units in which a squared distance is a loss in
+    RHO_UNITS.
+    """
     rows = []
     given_ = contributions(step, vectors, alpha, beta, codes)
     scales = None
@@ -77,7 +81,9 @@ def worst(points: Any) -> float:
 
 
 def plane(d: int = 2, angles: int = 120) -> tuple[Any, Any, Any]:
-    """Records at all angles of a plane, with every sign and length of α and β that is an end of what they may be."""
+    """Records at all angles of a plane, with every sign and length of α and β that is an end of
+    what they may be.
+    """
     turns = np.linspace(0, np.pi, angles, endpoint=False)
     pairs = list(product((-9.0, 9.0, 0.0), (0.0, -9.0, 9.0)))
     u = np.zeros((d, angles * len(pairs)))
@@ -98,7 +104,9 @@ MIXES = {
     "a matrix alone": (2, 0, 0, 10),
 }
 LOOSE = ("all, with more matrices", "all, with a large meat")
-"""With a signed Jacobian whose own worst case, and the vector's, are not at the angle at which the meat is worst."""
+"""With a signed Jacobian whose own worst case, and the vector's, are not at the angle at which the
+meat is worst.
+"""
 
 
 @pytest.mark.slow
@@ -186,7 +194,9 @@ def test_no_pair_of_any_numbers_loses_more(signed: bool) -> None:
 
 @pytest.mark.parametrize("scale", [1e305, 1e307, 1.7e308])
 def test_a_meat_is_that_of_the_vectors_integers_where_weights_overflow(scale: float) -> None:
-    """Of one and the other the steps differ by 2¹¹: alone, one could be finite where the other is not."""
+    """Of one and the other the steps differ by 2¹¹: alone, one could be finite where the other is
+    not.
+    """
     step = step_of(2, 20, 5)
     x = np.array([[1.0, 1.0, -1.0], [0.0, 0.5, 0.0]])
     weights = np.array([scale, scale, scale])

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind, from outside: what a release's draws could lose between neighbours is within what was charged.
+"""Every kind, from outside: what a release's draws could lose between neighbours is within what was
+charged.
 
-The neighbours are adversarial (records at the corners of the bounds), the tables are usual ones. Each kind has a floor of
-the share of its charge that the worst pair attains, well below what was measured; where it is 0 the pairs move the
-draws of such a table little or not at all, and the kind's own attacks (tests/privacy) are what guards the bound.
+The neighbours are adversarial (records at the corners of the bounds), the tables are usual ones.
+Each kind has a floor of the share of its charge that the worst pair attains, well below what was
+measured; where it is 0 the pairs move the draws of such a table little or not at all, and the
+kind's own attacks (tests/privacy) are what guards the bound.
 
-The reply to a neighbour from whom the same was drawn must be the same: with draws whose support is the same on every
-table (test_supports.py), what can be replied on a table can be replied on its neighbours.
+The reply to a neighbour from whom the same was drawn must be the same: with draws whose support is
+the same on every table (test_supports.py), what can be replied on a table can be replied on its
+neighbours.
 """
 
 from collections.abc import Iterator
@@ -30,8 +33,9 @@ from support.attacks.recorder import Call, Served, Table, billed, total
 
 N = 3000
 EPSILON, DELTA = 4.0, 1e-10
-"""δ is the chance that a table that is not safe passes, or that private noise falls where it loses more than ε: over
-the some 10³ pairs of a whole audit less than 10⁻⁶."""
+"""δ is the chance that a table that is not safe passes, or that private noise falls where it loses
+more than ε: over the some 10³ pairs of a whole audit less than 10⁻⁶.
+"""
 
 ROUNDING = 1e-6
 """Relative: the losses here are float64 sums, and σ is found up to 10⁻⁹."""
@@ -49,7 +53,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "histogram": ({"kind": "histogram", "column": "k"}, 0.99),
     "count, by": ({"kind": "count", "by": "g"}, 0.99),
     "mean, by": ({"kind": "mean", "by": "g"} | Y, 0.99),
-    "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),  # the worst pair is of one group: test_by_privacy.py
+    # the worst pair is of one group: test_by_privacy.py
+    "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
@@ -126,13 +131,17 @@ CONDITIONAL = {
     "glm": LOGISTIC | INFLUENCE,
     "location_scale": {"kind": "location_scale"} | Y | INFLUENCE,
 }
-"""With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables such as these."""
+"""With `calibration="asymptotic"`: the noise's scale is private, and the guarantee is for tables
+such as these.
+"""
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
     "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study", "study",
 )  # fmt: skip
-"""Also with a person's three rows replaced; the others take rows as independent and are declined there."""
+"""Also with a person's three rows replaced; the others take rows as independent and are declined
+there.
+"""
 
 PER = {
     "median": ({"kind": "median", "per": "person"} | Y, 0.9),
@@ -216,11 +225,15 @@ FAR = {
     name: (high, low) for name, (high, low) in {c.name: (c.upper, c.lower) for c in COLUMNS}.items()
 }
 ATTACKS = (FAR, NEAR, NEAR | {"x": (-1.5, 1.5)}, FAR | {"x": (8, 8)})
-"""A record before and after, by column: from end to end; a residual turned round where a record has most weight."""
+"""A record before and after, by column: from end to end; a residual turned round where a record has
+most weight.
+"""
 
 
 def neighbours(rng: np.random.Generator, rows: int, count: int) -> Iterator[tuple[Table, Table]]:
-    """Pairs of tables that differ in their first `rows` records: by ATTACKS, then at any corners of the bounds."""
+    """Pairs of tables that differ in their first `rows` records: by ATTACKS, then at any corners of
+    the bounds.
+    """
     table = usual(rng)
     for pair in range(count):
         first, second = ({k: v.copy() for k, v in table.items()} for _ in range(2))
@@ -276,8 +289,9 @@ def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None
 def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
     kind: str, pairs: int
 ) -> None:
-    """Of each draw at its output: what its place and its scale say together. (The worst pairs are of skewed tables:
-    tests/privacy/test_asymptotic_privacy.py.)"""
+    """Of each draw at its output: what its place and its scale say together. (The worst pairs are
+    of skewed tables: tests/privacy/test_asymptotic_privacy.py.)
+    """
     plan = planned(CONDITIONAL[kind] | {"calibration": "asymptotic"}, 1)
     assert plan.guarantee.tier == "conditional"
     assert worst_share(plan, 1, pairs, seed=7) > 0
@@ -308,14 +322,20 @@ GAUSSIAN = {
     "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "correlation, spearman",
     "correlation, kendall", "ks_test",
 }  # fmt: skip
-"""Kinds with Gaussian noise alone on a table without a profile; what others are found to have is held to the same."""
+"""Kinds with Gaussian noise alone on a table without a profile; what others are found to have is
+held to the same.
+"""
 
 LESS_VARIANCE = 7 / 8
-"""t² of counts, and more than of other sums in their own small steps: what the conversion leaves out of each variance."""
+"""t² of counts, and more than of other sums in their own small steps: what the conversion leaves
+out of each variance.
+"""
 
 
 def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
-    """δ of a composition of Gaussians, to float64's digits, whose draws moved as these did: μ² = Σ ‖x − x′‖²/(σ² − t²)."""
+    """δ of a composition of Gaussians, to float64's digits, whose draws moved as these did: μ² = Σ
+    ‖x − x′‖²/(σ² − t²).
+    """
     squared = 0.0
     for call, again in zip(before, after, strict=True):
         assert call.primitive == "DiscreteGaussian"
@@ -329,7 +349,9 @@ def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:
-    """The loss of all draws together is Gaussian with these μ (accounting.gaussian), and so is its δ at the ε that was asked for."""
+    """The loss of all draws together is Gaussian with these μ (accounting.gaussian), and so is its
+    δ at the ε that was asked for.
+    """
     if rows == 3 and kind not in OF_ROWS:
         return
     query, floor = KINDS[kind]

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persons of different lengths against each other, where what a fit sees are deviations from a person's means.
+"""Persons of different lengths against each other, where what a fit sees are deviations from a
+person's means.
 
-Along released paths of regressions with person effects, with means of persons, and of event studies: no part of any step
-is farther apart than is billed, some are as far, and all steps together cost what is charged.
+Along released paths of regressions with person effects, with means of persons, and of event
+studies: no part of any step is farther apart than is billed, some are as far, and all steps
+together cost what is charged.
 """
 
 from typing import Any
@@ -143,7 +145,9 @@ def test_persons_of_any_lengths_are_as_near_as_is_billed_and_all_steps_cost_what
 
 @pytest.mark.parametrize("name", ["squared", "means", "event study"])
 def test_a_person_s_contributions_do_not_depend_on_anybody_else(name: str) -> None:
-    """The steps' sums are those of persons in blocks of their own: nobody's mean has another's row in it."""
+    """The steps' sums are those of persons in blocks of their own: nobody's mean has another's row
+    in it.
+    """
     steps = drive(planned(name).run(), block_of(*panel())).steps
     table, absent, never = panel()
     for step in (steps[0], steps[-2], steps[-1]):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole Gram sums: a person's integers are within the bound whatever the vectors, and no pair of persons is farther apart."""
+"""Whole Gram sums: a person's integers are within the bound whatever the vectors, and no pair of
+persons is farther apart.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +29,9 @@ def whole(d: int, m: int, rho: int = RHO_UNITS // 100) -> GramSum:
 
 
 def persons(d: int, m: int, rng: Any) -> Iterator[Any]:
-    """(d, m) vectors of a person: usual, at the clip, far beyond it, of one row, of equal rows, no numbers, none."""
+    """(d, m) vectors of a person: usual, at the clip, far beyond it, of one row, of equal rows, no
+    numbers, none.
+    """
     for length in (0.1, 1.0, 1.0 + 1e-12, 1.0 - 1e-9, 3.0, 1e9, 1e300):
         v = rng.normal(size=(d, m))
         v *= CLIP / np.sqrt(gram_lengths(v, m)) * np.sqrt(length)
@@ -89,7 +93,9 @@ def test_persons_that_are_still_too_long_contribute_nothing(
 
 @pytest.mark.parametrize(("d", "m"), SHAPES)
 def test_persons_along_different_axes_attain_the_sensitivity(d: int, m: int) -> None:
-    """Their Gram matrices have the product 0. With the Δ of a vector (2C²) more would be paid than anybody can move."""
+    """Their Gram matrices have the product 0. With the Δ of a vector (2C²) more would be paid than
+    anybody can move.
+    """
     part, sides = whole(d, m), []
     for axis in (0, 1):
         v = np.zeros((d, m))
@@ -132,7 +138,9 @@ def test_lengths_are_the_same_by_places_and_by_coordinates() -> None:
 def test_the_noise_is_made_for_the_sensitivity(
     factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Diagonal σ = Δ/√(2ρ), σ/√2 off it: 64 and 2016 draws. The true scale is accepted, and 0.7 and 1.3 times it are not."""
+    """Diagonal σ = Δ/√(2ρ), σ/√2 off it: 64 and 2016 draws. The true scale is accepted, and 0.7 and
+    1.3 times it are not.
+    """
     seed_noise(monkeypatch, "whole gram sums")
     part = whole(64, 4)
     values = noisy_sum.release(part, Private(np.zeros((64, 64), np.int64))).values

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persons of different lengths against each other in models with skewed scores: binomial, Poisson, gamma, quantiles."""
+"""Persons of different lengths against each other in models with skewed scores: binomial, Poisson,
+gamma, quantiles.
+"""
 
 from itertools import product
 from typing import Any
@@ -129,8 +131,9 @@ def last_step(name: str) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:
-    """A person at L against one without a row is half of what is billed; curvatures of one sign are √2 L apart at most.
-    On some released paths no such row is at L: several are walked."""
+    """A person at L against one without a row is half of what is billed; curvatures of one sign are
+    √2 L apart at most. On some released paths no such row is at L: several are walked.
+    """
     farthest = []
     for step in (last_step(name) for _ in range(6)):
         part = step.parts[1]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles in which every person counts once: a search over pairs of persons, and where ρ goes.
 
-A person has none to m rows, each in one of the bins, missing, out of the bins or no number at all; the distance of what two of them add is
-compared with the sensitivity that is charged, which two persons with all rows in different bins attain for one and two bins.
+A person has none to m rows, each in one of the bins, missing, out of the bins or no number at all;
+the distance of what two of them add is compared with the sensitivity that is charged, which two
+persons with all rows in different bins attain for one and two bins.
 """
 
 from itertools import combinations_with_replacement
@@ -30,7 +31,9 @@ def levels(count: int, *, missing: bool = False) -> Column:
 
 
 def persons(bins: int) -> Block:
-    """All persons of up to M rows with codes −1 to bins, half of the rows of the last code of no number; one after the other."""
+    """All persons of up to M rows with codes −1 to bins, half of the rows of the last code of no
+    number; one after the other.
+    """
     codes: list[float] = []
     absent: list[bool] = []
     for rows in combinations_with_replacement(range(-2, bins + 1), M):
@@ -99,7 +102,9 @@ def test_every_rho_is_divided_wholly_and_never_exceeded(rho: int, unit_rows: int
 
 
 def test_quartiles_of_every_column_come_before_tails() -> None:
-    """With twice of what resolves all columns all are; with half of it as many as can be, in the order of the schema."""
+    """With twice of what resolves all columns all are; with half of it as many as can be, in the
+    order of the schema.
+    """
     planned: list[Measure] = [m for _ in range(10) for m in measures(X)]
     n, m = 5000, 8
     need = planned[0].needs(m, n)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles in which every person counts once (`per`): exact laws of neighbours, and a search over persons of any rows.
+"""Quantiles in which every person counts once (`per`): exact laws of neighbours, and a search over
+persons of any rows.
 
-A person's codes are drawn from none to m of them, in one cell, in several, on both sides of a selection or beyond the
-grid; what moves is compared with what one row moves, whose bound has to hold and to be attained.
+A person's codes are drawn from none to m of them, in one cell, in several, on both sides of a
+selection or beyond the grid; what moves is compared with what one row moves, whose bound has to
+hold and to be attained.
 """
 
 from collections.abc import Iterator
@@ -63,7 +65,9 @@ def persons(cells: int, m: int) -> Iterator[np.ndarray]:
 def test_persons_cost_what_is_charged_on_every_small_table(
     asked: tuple[float, ...], m: int
 ) -> None:
-    """Some persons, of whom one is any person of up to m rows on 4 cells: the exact loss is within ρ, and near it."""
+    """Some persons, of whom one is any person of up to m rows on 4 cells: the exact loss is within
+    ρ, and near it.
+    """
     part, rng = shared(asked, 2 * RHO_UNITS, m), np.random.default_rng(3)
     worst = 0.0
     for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), np.full((m, 3), [1.0, 1.0, 2.0])):
@@ -79,8 +83,10 @@ def test_persons_cost_what_is_charged_on_every_small_table(
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("asked", [(0.5,), (0.02, 0.5, 0.99), tuple(k / 16 for k in range(1, 16))])
 def test_no_person_moves_selections_further_than_a_row(asked: tuple[float, ...]) -> None:
-    """Level by level of the recursion, given the selections above: Σ L² over its sub-problems against its price, from
-    codes to the levels that are selected from. A person of one row attains the price, to the rounding."""
+    """Level by level of the recursion, given the selections above: Σ L² over its sub-problems
+    against its price, from codes to the levels that are selected from. A person of one row attains
+    the price, to the rounding.
+    """
     m, cells, rng = 6, 32, np.random.default_rng(1)
     part = shared(asked, RHO_UNITS // 50, m, Grid(1.0, float(cells), integers=True), 2)
     ladder, exact = quantile_tree.ladder(part), quantile_tree.exact_probabilities(asked)
@@ -130,7 +136,9 @@ def levels(counts: np.ndarray, r: Fraction, ladder: Ladder) -> np.ndarray:
 
 
 def price(level: Any, exact: Any, ladder: Ladder) -> float:
-    """The square of what a level's selections may lose: of a row, and of the rounding in each of J sub-problems."""
+    """The square of what a level's selections may lose: of a row, and of the rounding in each of J
+    sub-problems.
+    """
     s = sorted(float(max(node.rank(exact), 1 - node.rank(exact))) for node in level)[-2:]
     apart = sum(ladder.loss(ceil(each * ladder.steps)) ** 2 for each in s) if len(s) > 1 else 0.0
     whole = sqrt(max(ladder.loss(ladder.steps) ** 2, apart))
@@ -140,7 +148,9 @@ def price(level: Any, exact: Any, ladder: Ladder) -> float:
 @pytest.mark.parametrize("rho", [1, 50, 10**6, 10**11, 10**15])
 @pytest.mark.parametrize("number", [1, 2, 19, 99])
 def test_what_is_billed_is_what_was_offered(rho: int, number: int) -> None:
-    """Each level at the price that the search above holds to, rounding and all; for one probability that of a row."""
+    """Each level at the price that the search above holds to, rounding and all; for one probability
+    that of a row.
+    """
     asked = tuple(k / (number + 1) for k in range(1, number + 1))
     part = shared(asked, rho, 5)
     ladder, exact = quantile_tree.ladder(part), quantile_tree.exact_probabilities(asked)
@@ -210,7 +220,9 @@ def below(y: np.ndarray, weights: np.ndarray, value: float) -> float:
 @pytest.mark.parametrize("per", ["person", "first", "last"])
 @pytest.mark.parametrize("where", [None, "b == 1"])
 def test_what_is_released_is_the_quantile_of_persons(per: str, where: str | None) -> None:
-    """Against a loop over persons, in ranks at ε = 90, where 8 ranks off is once in 10¹⁰; n is the number of persons."""
+    """Against a loop over persons, in ranks at ε = 90, where 8 ranks off is once in 10¹⁰; n is the
+    number of persons.
+    """
     cells, absent = places(2)
     used = ~absent & ((cells["b"] == 1) if where else True)
     weights = np.zeros(N * M)

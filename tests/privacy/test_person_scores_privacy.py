@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persons of different lengths against each other, along released paths of a regression whose unit has m rows."""
+"""Persons of different lengths against each other, along released paths of a regression whose unit
+has m rows.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -160,7 +162,9 @@ def last_map(plan: Any) -> Any:
 
 
 def test_clipped_persons_have_the_derivative_of_their_clipped_sum() -> None:
-    """Σ k_u P_u J_u P_u of the roots is minus the symmetric derivative of C s/‖s‖ by θ (finite differences)."""
+    """Σ k_u P_u J_u P_u of the roots is minus the symmetric derivative of C s/‖s‖ by θ (finite
+    differences).
+    """
     rows = last_map(planned("squared"))
     block = with_person([(0.5, 1.0, 2.0), (1.5, -0.4, 3.0)])
     person = slice(7 * M, 8 * M)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy of features of persons: neighbours differ in one row of the view, and sums by what one row may change.
+"""The privacy of features of persons: neighbours differ in one row of the view, and sums by what
+one row may change.
 
-From files through the vault and the engine to the exact integer sums before the noise: a person's rows are replaced by others
-of any number, one, m or m + 1 of them. The bound that the noise is made for is that of a table with one row a
-person, and replacing somebody's rows attains it.
+From files through the vault and the engine to the exact integer sums before the noise: a person's
+rows are replaced by others of any number, one, m or m + 1 of them. The bound that the noise is made
+for is that of a table with one row a person, and replacing somebody's rows attains it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of contributions that lie in one place of many: bit for bit those of the same contributions written out."""
+"""Sums of contributions that lie in one place of many: bit for bit those of the same contributions
+written out.
+"""
 
 from dataclasses import replace
 from math import sqrt
@@ -18,7 +20,9 @@ WILD = (0.0, -0.0, 1.0, -1.0, 1 + 1e-9, 1 - 1e-12, 1e300, -1e300, 1e-320, np.inf
 
 
 def rows(k: int, groups: int, n: int, elsewhere: float, seed: int) -> Placed:
-    """Contributions about as long as the clip 1, some far longer, some that are no numbers, groups that do not exist."""
+    """Contributions about as long as the clip 1, some far longer, some that are no numbers, groups
+    that do not exist.
+    """
     rng = np.random.default_rng(seed)
     v = rng.normal(size=(k, n)) / sqrt(k) * rng.choice([0.3, 1.0, 30.0], n)
     wild = rng.random((k, n)) < 0.1
@@ -50,7 +54,9 @@ def test_gram_matrices_add_up_as_written_out(k: int, groups: int) -> None:
 
 
 def changes(part: VectorSum | GramSum, elsewhere: float, groups: int) -> float:
-    """What one record's replacement changes a sum by, over values at the clip and beyond it and all groups."""
+    """What one record's replacement changes a sum by, over values at the clip and beyond it and all
+    groups.
+    """
     values = np.array([*WILD, 0.5, -0.5, 7.0])
     v, g = (each.ravel() for each in np.meshgrid(values, np.arange(-1, groups)))
     ones = [Placed(v[i : i + 1][None, :], g[i : i + 1], groups, elsewhere) for i in range(len(v))]

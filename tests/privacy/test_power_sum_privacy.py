@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of powers, attacked: all pairs of records on a fine grid, and one that gives nothing, in exact integers."""
+"""Sums of powers, attacked: all pairs of records on a fine grid, and one that gives nothing, in
+exact integers.
+"""
 
 from typing import Any
 
@@ -64,7 +66,9 @@ def test_what_is_released_beside_the_first_power_costs_nothing(name: str) -> Non
 @pytest.mark.parametrize("factor", [1.02, 1.5])
 @pytest.mark.parametrize("name", ["masked mean", "score and meat"])
 def test_factors_have_no_room_left(name: str, factor: float) -> None:
-    """The largest round factors were taken: the squares' of a counted mean, and of the meat those of both together."""
+    """The largest round factors were taken: the squares' of a counted mean, and of the meat those
+    of both together.
+    """
     polynomials = USED[name]
     larger = tuple(
         tuple(factor * c for c in p) if len(p) > (4 if "meat" in name else 2) else p

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Propose–test–release: exact laws of the test and of stable bins on neighbours, and the real draws."""
+"""Propose–test–release: exact laws of the test and of stable bins on neighbours, and the real
+draws.
+"""
 
 from collections.abc import Iterator
 from functools import cache
@@ -87,7 +89,9 @@ def law(name: Any, table: Any) -> Any:
 
 @cache
 def sorted_law(name: Any, table: Any) -> Any:
-    """The exact probabilities of what `release` gives: a bin of one of the partitions, or nothing."""
+    """The exact probabilities of what `release` gives: a bin of one of the partitions, or
+    nothing.
+    """
     left, found = 1.0, {}
     for shift in stable_bin.SHIFTS:
         q, number = margin(name, table, shift)

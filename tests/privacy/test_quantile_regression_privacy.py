@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantile regression, attacked: records at all angles and lengths, responses on both sides of the kernel."""
+"""Quantile regression, attacked: records at all angles and lengths, responses on both sides of the
+kernel.
+"""
 
 from typing import Any
 
@@ -25,7 +27,9 @@ def steps_of(plan: Any, data: Any) -> Any:
 
 
 def records() -> Any:
-    """Persons at all angles of the two regressors and lengths up to the bounds, responses from below to far above."""
+    """Persons at all angles of the two regressors and lengths up to the bounds, responses from
+    below to far above.
+    """
     angles, lengths = np.linspace(0, 2 * np.pi, 13), (0.0, 0.3, 1.0, 3.0, 20.0)
     x = np.array([(r * np.cos(a), r * np.sin(a)) for a in angles for r in lengths])
     y = (-60.0, -3.0, 0.0, 0.7, 1.0, 1.4, 3.0, 60.0)
@@ -44,7 +48,8 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau: float,
         for kind, share in farthest_records(step, records()):
             assert share <= 1
             shares[kind] = max(shares.get(kind, 0.0), share)
-    # Between two sides of the kernel q moves by 1.07, of 2 max(τ, 1 − τ) + .07 that the noise is made for.
+    # Between two sides of the kernel q moves by 1.07, of 2 max(τ, 1 − τ) + .07 that the noise is
+    # made for.
     assert shares[VectorSum] > 0.9 * 1.07 / (2 * max(tau, 1 - tau) + 0.07)
     assert shares[GramSum] > 0.9
 

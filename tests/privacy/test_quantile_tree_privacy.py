@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy suite of private quantiles: exact joint laws of neighbours, ties, and any order of the rows."""
+"""The privacy suite of private quantiles: exact joint laws of neighbours, ties, and any order of
+the rows.
+"""
 
 from fractions import Fraction
 from itertools import product
@@ -59,8 +61,9 @@ def worst_over_tables(part: Any, cells: Any, unit_rows: int) -> Any:
 @pytest.mark.parametrize("unit_rows", [1, 3])
 @pytest.mark.parametrize("asked", [(0.01, 0.5, 0.51), (0.02, 0.5, 0.99), (0.25, 0.5, 0.75)])
 def test_the_price_of_a_level_is_attained(asked: tuple[Any, ...], unit_rows: int) -> None:
-    """Given the first selection, records leave one half for the other, or cross one of them: the worst
-    pair has nearly the price of its level, and the price of both levels is ρ."""
+    """Given the first selection, records leave one half for the other, or cross one of them: the
+    worst pair has nearly the price of its level, and the price of both levels is ρ.
+    """
     part = QuantileTree(FOUR, asked, 10**4, unit_rows)
     exact, ladder = quantile_tree.exact_probabilities(asked), quantile_tree.ladder(part)
     nodes = quantile_tree.levels(asked)[1]
@@ -83,10 +86,11 @@ def test_the_price_of_a_level_is_attained(asked: tuple[Any, ...], unit_rows: int
 
 
 def emptied(r: Any, gone: Any) -> Any:
-    """Counts of 102 cells from which `gone` records left that all but one cell sees below, or above, itself.
+    """Counts of 102 cells from which `gone` records left that all but one cell sees below, or
+    above, itself.
 
-    Half of the other cells have fewer records than the rank r, and half more: with those records gone the
-    distances of one half rise by max(r, 1 − r), and those of the other fall by it.
+    Half of the other cells have fewer records than the rank r, and half more: with those records
+    gone the distances of one half rise by max(r, 1 − r), and those of the other fall by it.
     """
     low = [8 - gone, *[0] * 50, 992, *[0] * 50]
     return np.array(low if r <= 0.5 else low[::-1])
@@ -101,7 +105,9 @@ def crossing(records: Any) -> tuple[Any, Any]:
 
 
 def level_loss(nodes: Any, exact: Any, ladder: Any, pairs: Any) -> Any:
-    """max over α of Σ D_α/α over the sub-problems of a level, for each its counts and those of a neighbour."""
+    """max over α of Σ D_α/α over the sub-problems of a level, for each its counts and those of a
+    neighbour.
+    """
     found = np.zeros(len(ALPHAS))
     for node, (table, other) in zip(nodes, pairs, strict=True):
         laws = []
@@ -164,7 +170,9 @@ def test_any_few_records_of_a_cell_are_spread_over_all_of_it() -> None:
 
 
 def test_nothing_depends_on_the_order_of_the_rows() -> None:
-    """A file that was sorted again, by one place or at random: the counts that are released from are the same."""
+    """A file that was sorted again, by one place or at random: the counts that are released from
+    are the same.
+    """
     rng = np.random.default_rng(1)
     values = np.where(rng.random(20_000) < 0.75, 0.0, rng.normal(size=20_000))
     grid = Grid(-10.0, 10.0)

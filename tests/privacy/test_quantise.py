@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantised contributions: no record is ever too long, and none depends on its neighbours in a block."""
+"""Quantised contributions: no record is ever too long, and none depends on its neighbours in a
+block.
+"""
 
 from typing import Any
 
@@ -62,7 +64,9 @@ def test_rounding_up_makes_no_record_too_long(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 def test_contributions_at_the_clip_are_not_shortened(kind: Any) -> None:
-    """They are most of a robust fit's; a limit inside their rounding would send them the slow way."""
+    """They are most of a robust fit's; a limit inside their rounding would send them the slow
+    way.
+    """
     part = kind(size=SIZE, clip=0.3, rho=RHO)
     rng = np.random.default_rng(1)
     v = rng.normal(size=(SIZE, 20_000))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over a part of the rows: neighbours in it, outside it and across it, as the engine adds them."""
+"""Sums over a part of the rows: neighbours in it, outside it and across it, as the engine adds
+them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy suite of running counts: the factor is the mechanism's own, and so are the columns that are measured."""
+"""The privacy suite of running counts: the factor is the mechanism's own, and so are the columns
+that are measured.
+"""
 
 from dataclasses import replace
 from itertools import product
@@ -78,7 +80,9 @@ def test_values_are_the_factor_times_the_counts_line_by_line() -> None:
 
 
 def test_noise_has_its_scale_and_no_other() -> None:
-    """4,000 draws: their deviation is within 15 % of σ but for 10⁻²⁰, and so not .7 or 1.3 of it."""
+    """4,000 draws: their deviation is within 15 % of σ but for 10⁻²⁰, and so not .7 or 1.3 of
+    it.
+    """
     part = RunningCounts(lines=20, length=200, rho=RHO)
     found = registry.release(part, Private(np.zeros(part.bins, dtype=np.int64)))
     ratio = float(np.std(found.values)) / running_counts.noise_sd(part)

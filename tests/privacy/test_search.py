@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every kind, every unit size: no two units of an adversarial pool are farther apart than a step's charge.
+"""Every kind, every unit size: no two units of an adversarial pool are farther apart than a step's
+charge.
 
 The questions are the registry's own examples, so that a new kind is searched without a line here.
 """
@@ -49,7 +50,8 @@ def planned(facts: DatasetFacts, query: Any, epsilon: float) -> Any:
 
 FIRST = [name for name in QUERIES if name.endswith(" 0")]
 LONG = [pytest.param(name, marks=pytest.mark.audit) for name in QUERIES]
-LEAST = 0.1  # of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
+# of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
+LEAST = 0.1
 
 
 @pytest.mark.sample(4)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of rows is the engine's: secret, drawn anew for every release, the same for its steps."""
+"""The choice of rows is the engine's: secret, drawn anew for every release, the same for its
+steps.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -102,8 +104,9 @@ def test_the_places_of_a_unit_are_chosen_together() -> None:
 
 
 def test_a_sorted_table_is_sampled_as_one_in_any_order() -> None:
-    """The law of the sums over the choice is the same after a permutation of the rows: here, reversed
-    and shifted by one, as when one value of a sorted file changes."""
+    """The law of the sums over the choice is the same after a permutation of the rows: here,
+    reversed and shifted by one, as when one value of a sorted file changes.
+    """
     sums = {"as it is": [], "reversed": [], "shifted": []}
     for k in range(400):
         chosen = RowSubset(STRIDE, k.to_bytes(2, "big") + b"test").positions(0, 2000)

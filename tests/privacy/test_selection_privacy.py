@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy suite of selection: the exact law of what is drawn, and the real sampler against it."""
+"""The privacy suite of selection: the exact law of what is drawn, and the real sampler against
+it.
+"""
 
 from collections.abc import Iterator
 from decimal import Decimal, localcontext

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The median by smooth sensitivity: exact hockey-sticks of neighbours, and the printed constants."""
+"""The median by smooth sensitivity: exact hockey-sticks of neighbours, and the printed
+constants.
+"""
 
 from collections.abc import Iterator
 from itertools import product

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Persons of different lengths against each other along released paths of studies whose unit has several rows.
+"""Persons of different lengths against each other along released paths of studies whose unit has
+several rows.
 
-No part of any step is farther apart than is billed, each sort of part is as far, and all steps together cost what is
-charged; a person's contributions are of that person's places alone.
+No part of any step is farther apart than is billed, each sort of part is as far, and all steps
+together cost what is charged; a person's contributions are of that person's places alone.
 """
 
 from typing import Any
@@ -149,7 +150,9 @@ def test_what_stands_in_places_without_a_row_and_in_what_order_rows_stand_matter
 
 
 def test_the_noise_of_a_persons_rows_is_that_of_one() -> None:
-    """At the same ρ a study of persons of four rows has a radius that is larger, and noise that is not four times as large."""
+    """At the same ρ a study of persons of four rows has a radius that is larger, and noise that is
+    not four times as large.
+    """
     plan = planned("pooled")
     sampling = plan._sampling(plan.ground)
     alone = noisy_sum.noise_sd(sampling._gram(plan.shares.moments))

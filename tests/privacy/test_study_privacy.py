@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's released sums on adversarial neighbours: each part, and all of them together, along released paths."""
+"""A study's released sums on adversarial neighbours: each part, and all of them together, along
+released paths.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -139,7 +141,9 @@ def test_the_search_attains_the_bounds_that_it_guards(query: Any) -> None:
 
 
 def test_scores_attain_theirs_where_the_radius_lets_them() -> None:
-    """Scores are ½R² long at the most; with a wide radius the part's own clip is what bounds them."""
+    """Scores are ½R² long at the most; with a wide radius the part's own clip is what bounds
+    them.
+    """
     data = table("plain")
     step = drive(planned(data, COLUMNS, MAIN, EPSILON).run(), whole(data, gaps(data))).steps[-1]
     frames = tuple(replace(frame, radius_squared=1e9) for frame in step.map_fn.frames)
@@ -153,7 +157,9 @@ def test_scores_attain_theirs_where_the_radius_lets_them() -> None:
 
 
 def test_records_of_two_groups_attain_the_bound_of_one_group() -> None:
-    """Orthogonal contributions: √2 of one record's, which is what a group alone can attain as well."""
+    """Orthogonal contributions: √2 of one record's, which is what a group alone can attain as
+    well.
+    """
     data = table("plain")
     plan = planned(data, COLUMNS, BY, EPSILON)
     steps = drive(plan.run(), whole(data, gaps(data))).steps

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subsample and aggregate: a unit's records touch as many blocks, and no more leaves than is charged.
+"""Subsample and aggregate: a unit's records touch as many blocks, and no more leaves than is
+charged.
 
-The attack takes the path of a release with the division of the records held fixed: estimates of blocks,
-codes and contributions of neighbours; then the division's own law, which must not know the records.
+The attack takes the path of a release with the division of the records held fixed: estimates of
+blocks, codes and contributions of neighbours; then the division's own law, which must not know the
+records.
 """
 
 from collections import Counter
@@ -46,7 +48,9 @@ def table(rng: np.random.Generator, n: int, equation: Any) -> Any:
 
 
 def sums_of(part: Any, mean: Any, T: Any, window: Any) -> tuple[Any, Any]:
-    """Exact integer statistics of an estimate's quartiles and mean, at a window that was released."""
+    """Exact integer statistics of an estimate's quartiles and mean, at a window that was
+    released.
+    """
     tree, unit = sa.quartile_tree(part, mean), sa.mean_sum(part, mean)
     centre, half = window
     counts = quantile_tree.encode(tree, cell_codes(T, mean.candidates))
@@ -101,7 +105,9 @@ def test_the_bound_of_the_mean_is_attained() -> None:
 
 @pytest.mark.parametrize("unit_rows", [1, 3])
 def test_the_bound_of_the_quartiles_is_attained(unit_rows: int) -> None:
-    """The blocks of one unit go from the lower bound to the upper one: both selections move by as many ranks."""
+    """The blocks of one unit go from the lower bound to the upper one: both selections move by as
+    many ranks.
+    """
     part = part_of("huber", 40, unit_rows=unit_rows)
     mean, T = part.means[0], np.linspace(-5.0, 5.0, 40)
     T[:3] = -5.0
@@ -223,7 +229,9 @@ def test_a_release_on_worthless_records_is_a_reply() -> None:
 
 
 def test_the_window_of_a_mean_is_made_of_released_quartiles() -> None:
-    """Its noise is that of the window around what was released, not around the blocks' own quartiles."""
+    """Its noise is that of the window around what was released, not around the blocks' own
+    quartiles.
+    """
     part = part_of("huber", 8)
     for seed in range(5):
         rows = table(np.random.default_rng(seed), 80, "huber")

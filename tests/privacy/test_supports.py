@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can be drawn does not depend on the table: supports, exhaustively on small tables.
 
-A draw whose support depends on the table loses everything by one output (Mironov 2012), however small its ε.
+A draw whose support depends on the table loses everything by one output (Mironov 2012), however
+small its ε.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,9 @@ from reticent_server.mechanisms import _sampler, m_estimate, quantile_tree, sele
 from reticent_server.mechanisms._sampler import DiscreteGaussian, Laplace
 
 DRAWS = 4000
-"""Of a window in which every whole number has a chance of .05 at least: one is missed less than once in 10⁸⁰ runs."""
+"""Of a window in which every whole number has a chance of .05 at least: one is missed less than
+once in 10⁸⁰ runs.
+"""
 
 
 @pytest.mark.sample(2)
@@ -41,7 +44,9 @@ def test_noise_reaches_the_same_whole_numbers_from_every_value(kind: type) -> No
 @pytest.mark.real_noise
 @pytest.mark.parametrize("value", [0, 7, -7])
 def test_no_whole_number_is_left_out_at_a_large_scale(value: int) -> None:
-    """Noise of a large scale is not rounded to a coarser grid: every residue is drawn from every value."""
+    """Noise of a large scale is not rounded to a coarser grid: every residue is drawn from every
+    value.
+    """
     for kind in (DiscreteGaussian, Laplace):
         drawn = kind(2.0**40).add(np.full(DRAWS, value, dtype=np.int64))
         assert set((drawn % 8).tolist()) == set(range(8))
@@ -79,7 +84,9 @@ def test_every_candidate_can_be_selected_at_any_levels(
 
 
 class Chosen:
-    """In the place of selection: gives the candidates of a path, and knows how many there were to choose from."""
+    """In the place of selection: gives the candidates of a path, and knows how many there were to
+    choose from.
+    """
 
     def __init__(self, path: tuple[int, ...]) -> None:
         self.path, self.sizes = path, list[int]()

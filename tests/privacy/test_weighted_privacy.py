@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A weighted fit's sums, and those of a fit with an offset, on adversarial neighbours: within what the noise is made for,
-and attained where a record goes from weight 0 to the largest."""
+"""A weighted fit's sums, and those of a fit with an offset, on adversarial neighbours: within what
+the noise is made for, and attained where a record goes from weight 0 to the largest.
+"""
 
 from dataclasses import replace
 from itertools import product

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares whose scores are cut as a whole: no record of a table moves a step by more than it costs.
+"""Least squares whose scores are cut as a whole: no record of a table moves a step by more than it
+costs.
 
 Joint parts are attacked in tests/privacy/test_one_vector_privacy.py, running counts in
-tests/privacy/test_running_counts_privacy.py; here the parts of this recipe, with records at and beyond every bound.
+tests/privacy/test_running_counts_privacy.py; here the parts of this recipe, with records at and
+beyond every bound.
 """
 
 from math import sqrt
@@ -50,7 +52,9 @@ def distance(part: Any, a: Any, b: Any) -> tuple[float, float]:
 
 
 def worst(table: Any, step: Any) -> list[float]:
-    """Of each part, the largest change over Δ; last, of the whole step what its noise costs over what it is charged."""
+    """Of each part, the largest change over Δ; last, of the whole step what its noise costs over
+    what it is charged.
+    """
     sums = [totals(step, changed(table, record)) for record in EXTREMES]
     most, loss = [0.0] * len(step.parts), 0.0
     for i, a in enumerate(sums):
@@ -83,8 +87,9 @@ def test_scores_at_both_ends_attain_the_bound(steps: Any) -> None:
 
 
 def test_lengths_that_move_to_the_other_end_attain_theirs(steps: Any) -> None:
-    """The far end is a record beyond the last edge; a record in the first bin and one in the last are Δ apart but for what
-    their columns share."""
+    """The far end is a record beyond the last edge; a record in the first bin and one in the last
+    are Δ apart but for what their columns share.
+    """
     table, every = steps
     (lengths,) = (s for s in every if s.label == "lengths of scores")
     assert max(worst(table, lengths)[:2]) > 0.6

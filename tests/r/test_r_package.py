@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The R package: its generated files are fresh, and R's own check passes against a server that is started here."""
+"""The R package: its generated files are fresh, and R's own check passes against a server that is
+started here.
+"""
 
 from pathlib import Path
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a full server makes of R's calls: plans and releases come again when they are told to, and a release is the same one."""
+"""What a full server makes of R's calls: plans and releases come again when they are told to, and a
+release is the same one.
+"""
 
 import json
 import subprocess
@@ -27,7 +29,9 @@ cat(again)
 
 
 class FullServer(BaseHTTPRequestHandler):
-    """Refuses the first call of each path, and whatever is about `full`; `asked` has the calls, with their idempotency keys."""
+    """Refuses the first call of each path, and whatever is about `full`; `asked` has the calls,
+    with their idempotency keys.
+    """
 
     asked: list[tuple[str, str | None]]
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What R's analyses of a study are compared with is what the Python client answers today, and has every analysis."""
+"""What R's analyses of a study are compared with is what the Python client answers today, and has
+every analysis.
+"""
 
 import json
 from typing import Any

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Addresses that somebody may give this server: none leads it to a service of the machine or of its network that was not meant.
+"""Addresses that somebody may give this server: none leads it to a service of the machine or of its
+network that was not meant.
 
-Only whoever installs the server names hosts, in its settings; a curator with a shell names databases and buckets, and one at the console only a
-folder by its name. (Redirections and endpoints that a provider names: tests/server/access/test_fetching.py, test_tokens.py.)
+Only whoever installs the server names hosts, in its settings; a curator with a shell names
+databases and buckets, and one at the console only a folder by its name. (Redirections and endpoints
+that a provider names: tests/server/access/test_fetching.py, test_tokens.py.)
 """
 
 from pathlib import Path
@@ -76,7 +78,9 @@ def test_a_source_is_a_database_and_nothing_else() -> None:
 def test_parquet_is_in_a_directory_or_a_bucket(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What looks like another address is a directory that is not there; a bucket is named without host, credentials or options."""
+    """What looks like another address is a directory that is not there; a bucket is named without
+    host, credentials or options.
+    """
     monkeypatch.chdir(tmp_path)
     for address in ELSEWHERE:
         with pytest.raises(CuratorError, match="is not a directory"):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A black-box audit through HTTP: what an analyst sees of two neighbouring tables obeys what is charged.
+"""A black-box audit through HTTP: what an analyst sees of two neighbouring tables obeys what is
+charged.
 
-The outcome of a release is (status, value, bucket of its time), the time grid being off; how much it
-tells is measured by support.attacks.black_box.
+The outcome of a release is (status, value, bucket of its time), the time grid being off; how much
+it tells is measured by support.attacks.black_box.
 """
 
 import numpy as np
@@ -60,8 +61,10 @@ QUERIES = {
     "count": (60, DRAWS, {"kind": "count", "where": "k == 0"}),
     "linear_regression": (600, DRAWS // 4, {"kind": "linear_regression", "formula": "y ~ x"}),
 }
-"""Rows, draws and query. With fewer rows a fit is bootstrapped, which takes long, and its noisy Jacobian
-is floored, which hides what a record does. A shared profile leaves all of the budget to the fit."""
+"""Rows, draws and query. With fewer rows a fit is bootstrapped, which takes long, and its noisy
+Jacobian is floored, which hides what a record does. A shared profile leaves all of the budget to
+the fit.
+"""
 
 
 @pytest.mark.audit

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The black-box audit of medians, tables and their kin: as test_black_box, on other kinds.
 
-The changed record lies as far out as the declared bounds allow, on the other side of the middle. Kinds
-that test whether it is safe to reply run where they reply now and then, so that what the audit sees
-is the reply as much as its value.
+The changed record lies as far out as the declared bounds allow, on the other side of the middle.
+Kinds that test whether it is safe to reply run where they reply now and then, so that what the
+audit sees is the reply as much as its value.
 """
 
 from collections.abc import Sequence
@@ -56,8 +56,10 @@ def told(
 def test_a_few_releases_tell_something_and_no_more_than_is_charged(
     installation: Installation, kind: str
 ) -> None:
-    """At ε = 60 the 200 releases of a side that are judged fall on one side of the event nearly all; for a proof of less than .1
-    a quarter of them has to go astray, by luck less than once in 10²⁰."""
+    """At ε = 60 the 200 releases of a side that are judged fall on one side of the event nearly
+    all; for a proof of less than .1 a quarter of them has to go astray, by luck less than once in
+    10²⁰.
+    """
     proved, charged, _ = told(installation, QUERIES[kind], 12, 60.0, 400)
     assert 0.1 < proved <= charged
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The audit of persons through HTTP: two stored registers that differ in all rows of one person, asked as an analyst asks.
+"""The audit of persons through HTTP: two stored registers that differ in all rows of one person,
+asked as an analyst asks.
 
-Short: every draw behind a reply is written down and played back for the neighbour (support.attacks.recorder), so what
-the pair can lose is known and not estimated. Long (`-m audit`): real draws by a running server, and what an analyst can
-prove from the replies (support.attacks.black_box). In both, noise for one row where a person has m is rejected.
+Short: every draw behind a reply is written down and played back for the neighbour
+(support.attacks.recorder), so what the pair can lose is known and not estimated. Long (`-m audit`):
+real draws by a running server, and what an analyst can prove from the replies
+(support.attacks.black_box). In both, noise for one row where a person has m is rejected.
 """
 
 import socket
@@ -118,7 +120,9 @@ def test_noise_for_one_row_is_rejected(
 
 @contextmanager
 def served_here(pair: Pair) -> Iterator[Prober]:
-    """A server in a thread of this process, so that it makes the mistake that a test has made here."""
+    """A server in a thread of this process, so that it makes the mistake that a test has made
+    here.
+    """
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         opened(pair.installation.settings) as own,
@@ -136,7 +140,9 @@ def served_here(pair: Pair) -> Iterator[Prober]:
 
 DRAWS = {"count": 4000, "mean": 4000, "median, per": 1000, "linear_regression": 500}
 FEW_DRAWS = {"count": 600, "mean": 5000}
-"""Of noise for one row, which loses m² times as much; a mean tells only the ratio of what it has drawn."""
+"""Of noise for one row, which loses m² times as much; a mean tells only the ratio of what it has
+drawn.
+"""
 
 
 @pytest.mark.audit

@@ -20,7 +20,8 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from support.installations.small import Installation, opened
 
-SECONDS = 0.25  # five times the slowest text on a busy machine; what grows with the square of a text takes seconds
+# five times the slowest text on a busy machine; what grows with the square of a text takes seconds
+SECONDS = 0.25
 PRIVACY = Privacy(1.0, 1e-6)
 WORDS = [
     *("y", "x", "k", "g", "b", "m", "C(g)", "C(k)", "C(", "I(", "I(x**2)", "log(k)", "exp(x)"),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ids of somebody else's things, wherever one can be given: the same reply as for what there is not.
+"""Ids of somebody else's things, wherever one can be given: the same reply as for what there is
+not.
 
 (Projects of others are in tests/server/pipeline/test_projects.py.)
 """

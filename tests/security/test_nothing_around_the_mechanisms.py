@@ -2,8 +2,8 @@
 """Every kind: what a reply says about rows has gone through a mechanism; free calls read no row.
 
 The first is shown by replaying: the values that the mechanisms released on one table are released
-again while the engine runs the same plan over quite another table. If a cell could reach the reply by
-any other way, the two replies would differ.
+again while the engine runs the same plan over quite another table. If a cell could reach the reply
+by any other way, the two replies would differ.
 """
 
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A value planted in a table is in no reply, no metric and no line of the log, whoever tries to tell it."""
+"""A value planted in a table is in no reply, no metric and no line of the log, whoever tries to
+tell it.
+"""
 
 import json
 import shutil

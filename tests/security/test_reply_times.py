@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's clock.
+"""Reply times of two tables, through the grid, cannot be told apart: an audit on the machine's
+clock.
 
-The two are asked in random order, so that load falls on both alike. An area is off by .009 (standard
-error, 2,000 times each) by chance; where one is too large, as many are asked again and all are taken
-together, up to three times: a true difference stays, and chance does not (3σ, then 5σ and 6σ).
+The two are asked in random order, so that load falls on both alike. An area is off by .009
+(standard error, 2,000 times each) by chance; where one is too large, as many are asked again and
+all are taken together, up to three times: a true difference stays, and chance does not (3σ, then 5σ
+and 6σ).
 """
 
 import numpy as np
@@ -84,7 +86,9 @@ def test_neighbours(pair: Pair, query: dict[str, str], epsilon: float, cache_byt
 @pytest.mark.audit
 @pytest.mark.parametrize("cache_bytes", [0, 1 << 28], ids=["cold", "warm"])
 def test_a_reply_and_no_reply(installation: Installation, cache_bytes: int) -> None:
-    """Tables as far apart as can be: of one the IQR is safe; one record more doubles the other's."""
+    """Tables as far apart as can be: of one the IQR is safe; one record more doubles the
+    other's.
+    """
     spread = [f"{(i % 200) / 20 - 5:.3f},0,0,a,0,0.5" for i in range(4000)]
     jumping = [f"{(-5, 0, 0, 5)[i % 4]},0,0,a,0,0.5" for i in range(4000)]
     tables = ("\n".join(["y,x,k,g,b,m", *rows, ""]) for rows in (spread, jumping))

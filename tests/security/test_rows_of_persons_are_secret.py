@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two tables of the same persons with other rows, and other numbers of them, are one to everybody outside, byte by byte.
+"""Two tables of the same persons with other rows, and other numbers of them, are one to everybody
+outside, byte by byte.
 
-The same session is held with both: all routes of analysts, the workbench, the curator's list of data sets, metrics
-and the log. In the second session the mechanisms release again what they released in the first, and the clock is one
-that stands still but for planned waits: whatever still differs has come around the mechanisms. Ids and tokens, which are drawn, are compared by
-the order in which they first appear.
+The same session is held with both: all routes of analysts, the workbench, the curator's list of
+data sets, metrics and the log. In the second session the mechanisms release again what they
+released in the first, and the clock is one that stands still but for planned waits: whatever still
+differs has come around the mechanisms. Ids and tokens, which are drawn, are compared by the order
+in which they first appear.
 """
 
 import html
@@ -123,7 +125,9 @@ def registers(
 
 
 def hold(register: Register, planned: Sequence[dict[str, Any]]) -> Transcript:
-    """The session. planned: besides what is released, the questions that are planned over HTTP and in the workbench."""
+    """The session. planned: besides what is released, the questions that are planned over HTTP and
+    in the workbench.
+    """
     heard = Transcript()
     clock = SetClock()
     with opened(register.installation.settings, clock) as services, capture_logs() as logged:
@@ -202,7 +206,9 @@ def look_at_the_workbench(
 def test_whatever_is_said_of_two_registers_is_the_same(
     registers: list[Register], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planned: int
 ) -> None:
-    """planned: how many of the kinds' examples are planned, too (tests/server/pipeline/test_number_of_rows.py has the plans)."""
+    """planned: how many of the kinds' examples are planned, too
+    (tests/server/pipeline/test_number_of_rows.py has the plans).
+    """
     tape = Tape(monkeypatch)
     more = list(QUERIES.values())[:planned]
     first = hold(registers[0].copied(tmp_path / "first"), more).said

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers without a key who send slowly, too much, or nothing: over the wire, and closed in the end."""
+"""Callers without a key who send slowly, too much, or nothing: over the wire, and closed in the
+end.
+"""
 
 import gzip
 import socket

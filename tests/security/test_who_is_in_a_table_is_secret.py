@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is in which table of a population, and in which wave, is one to everybody outside, byte by byte.
+"""Who is in which table of a population, and in which wave, is one to everybody outside, byte by
+byte.
 
-Two worlds differ in one person's rows anywhere: the person is in the register of visits, in the table of persons and in a
-wave of visits, or another has its place, or nobody. The curator does the same in both. Whatever is free (sizes of tables,
-waves and links, pages, plans, lists, logs, metrics, the chain's acts) is the same; what is released is played back, and
-what each release could lose is at most what it was charged.
+Two worlds differ in one person's rows anywhere: the person is in the register of visits, in the
+table of persons and in a wave of visits, or another has its place, or nobody. The curator does the
+same in both. Whatever is free (sizes of tables, waves and links, pages, plans, lists, logs,
+metrics, the chain's acts) is the same; what is released is played back, and what each release could
+lose is at most what it was charged.
 """
 
 import json
@@ -129,7 +131,9 @@ def run(line: str) -> str:
 
 
 def curator_acts(installation: Installation, world: World) -> None:
-    """What the guide shows: both tables of one population, a wave, and a link of them, again after the wave."""
+    """What the guide shows: both tables of one population, a wave, and a link of them, again after
+    the wave.
+    """
     place = installation.directory
     for table, text in SCHEMAS.items():
         (place / f"{table}.yaml").write_text(text)
@@ -241,7 +245,9 @@ def test_two_worlds_that_differ_in_one_person_say_the_same(pair: list[Installati
 
 
 def test_every_size_is_the_declared_one(pair: list[Installation]) -> None:
-    """The overlap of two tables (the sum of their sizes less that of the link) and the new persons of a wave were exact."""
+    """The overlap of two tables (the sum of their sizes less that of the link) and the new persons
+    of a wave were exact.
+    """
     for installation in pair:
         with opened(installation.settings) as services:
             catalog = services.catalog
@@ -256,7 +262,9 @@ def test_every_size_is_the_declared_one(pair: list[Installation]) -> None:
 def test_the_comparison_sees_who_is_linked(
     installation_template: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without places, where the curator agrees to publish counts, the sizes tell the two worlds apart."""
+    """Without places, where the curator agrees to publish counts, the sizes tell the two worlds
+    apart.
+    """
     sizes = []
     monkeypatch.setattr(populations, "first_spine", lambda *_: None)
     for number, world in enumerate(worlds("table")):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every route and every command, by a holder of every role: what is refused is what the table says."""
+"""Every route and every command, by a holder of every role: what is refused is what the table
+says.
+"""
 
 import asyncio
 import re

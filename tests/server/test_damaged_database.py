@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database that is damaged, read-only or full: one line that says what to do, and no word of the database's."""
+"""A database that is damaged, read-only or full: one line that says what to do, and no word of the
+database's.
+"""
 
 import sqlite3
 from collections.abc import Iterator
@@ -118,7 +120,9 @@ def test_an_entry_that_is_there_already_is_no_damage() -> None:
 
 
 def test_a_read_only_database_is_read_and_not_written(tmp_path: Path, clock: SetClock) -> None:
-    """Also a file of somebody else's, or a folder mounted so: nothing is charged, and reading goes on."""
+    """Also a file of somebody else's, or a folder mounted so: nothing is charged, and reading goes
+    on.
+    """
     with migrated("sqlite", tmp_path) as url:
         engine = database.connect(url)
         ledger = Ledger(engine, clock, LEASE_SECONDS)

@@ -28,7 +28,9 @@ log.warning("library_message")
 
 
 def test_the_first_event_is_written_as_was_asked_for_last() -> None:
-    """Levels and the list of public fields hold from the first event on, though structlog comes with it."""
+    """Levels and the list of public fields hold from the first event on, though structlog comes
+    with it.
+    """
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )

@@ -68,8 +68,9 @@ def _is_alive(pid: int) -> bool:
 
 
 def test_every_process_of_a_server_does_and_none_outlives_it(installation: Installation) -> None:
-    """The server, its workers, and the helpers that map blocks for a worker's threads. Killed, it cannot
-    end its workers: they end by themselves."""
+    """The server, its workers, and the helpers that map blocks for a worker's threads. Killed, it
+    cannot end its workers: they end by themselves.
+    """
     with serving(installation, "--workers", "2") as server:
         everybody = {server.process.pid} | {
             pid

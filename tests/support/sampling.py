@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests are run, and in which order.
 
-One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`; of what is left, one in SLOW
-of the slow tests of a file.
+One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`; of
+what is left, one in SLOW of the slow tests of a file.
 """
 
 from collections import defaultdict
@@ -14,16 +14,21 @@ from zlib import crc32
 import pytest
 
 SLOW = 3
-"""They took a quarter of the suite's time. A third of those of each file is kept in `make test`: most of them attack, or
-simulate, one mechanism or model in several ways."""
+"""They took a quarter of the suite's time. A third of those of each file is kept in `make test`:
+most of them attack, or simulate, one mechanism or model in several ways.
+"""
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()
-"""Every test that was collected, whichever are run, and whether `make test` runs it or another of its cases."""
+"""Every test that was collected, whichever are run, and whether `make test` runs it or another of
+its cases.
+"""
 
 
 def sample(items: Sequence[pytest.Item], *, one_case: bool) -> None:
-    """Marks what is left to the audit; with one_case, of every test all cases but one. The order of a checksum of their names
-    says which they are, so that they are spread over all parameters, and the same in every run."""
+    """Marks what is left to the audit; with one_case, of every test all cases but one. The order of
+    a checksum of their names says which they are, so that they are spread over all parameters, and
+    the same in every run.
+    """
     for cases in _parted(items, "[", "" if one_case else "sample"):
         mark = cases[0].get_closest_marker("sample")
         _leave(cases, 1 if one_case or mark is None else ceil(len(cases) / mark.args[0]))
@@ -49,8 +54,9 @@ def _leave(items: list[pytest.Item], kept: int) -> None:
 
 
 def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
-    """Files in another order, and the tests of each: no test may need one that came before it. What the tests of a file
-    share is still made once."""
+    """Files in another order, and the tests of each: no test may need one that came before it. What
+    the tests of a file share is still made once.
+    """
     random = Random(seed)
     files: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is delivered, tried as it is delivered: `python -m tools.packages [wheels] [image]`; `make packages` does both.
+"""What is delivered, tried as it is delivered: `python -m tools.packages [wheels] [image]`; `make
+packages` does both.
 
-`wheels`: each distribution in an empty environment, alone and with each extra. `image`: deploy/Dockerfile on a base of
-Debian's, what it runs, and all services of docker-compose.yml; as root, where Debian's buildah and debootstrap are.
+`wheels`: each distribution in an empty environment, alone and with each extra. `image`:
+deploy/Dockerfile on a base of Debian's, what it runs, and all services of docker-compose.yml; as
+root, where Debian's buildah and debootstrap are.
 """
 
 import sys

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands and requests of the walks: what they print, or the end of the run with what went wrong."""
+"""Commands and requests of the walks: what they print, or the end of the run with what went
+wrong.
+"""
 
 import json
 import subprocess

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process as a container would run it: its own root, mounts and network, a user without capabilities.
+"""A process as a container would run it: its own root, mounts and network, a user without
+capabilities.
 
-Made of util-linux (unshare, nsenter, setpriv) and chroot; needs root's rights, and neither an engine nor cgroups. What
-is not done: limits of memory, processors and processes, and process numbers of its own.
+Made of util-linux (unshare, nsenter, setpriv) and chroot; needs root's rights, and neither an
+engine nor cgroups. What is not done: limits of memory, processors and processes, and process
+numbers of its own.
 """
 
 import os
@@ -50,7 +52,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """source: a file or folder of this machine; None: memory. target: its path in the box. options: of mount."""
+    """source: a file or folder of this machine; None: memory. target: its path in the box. options:
+    of mount.
+    """
 
     source: Path | None
     target: str
@@ -107,7 +111,9 @@ class Box:
 
 
 def resolved(root: Path, target: str) -> Path:
-    """The place of a path of the box on this machine, through the links of its root, never outside it."""
+    """The place of a path of the box on this machine, through the links of its root, never outside
+    it.
+    """
     place = root
     for part in Path(target).parts[1:]:
         following = place / part

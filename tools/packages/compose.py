@@ -21,7 +21,9 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One service. entrypoint, command, user: None where the image's own hold. mounts: with sources of this machine."""
+    """One service. entrypoint, command, user: None where the image's own hold. mounts: with sources
+    of this machine.
+    """
 
     name: str
     image: str
@@ -38,7 +40,9 @@ class Service:
 
 
 def services(project: Path, given: Mapping[str, str], volumes: Path) -> dict[str, Service]:
-    """Of the compose file in a folder. given: what .env says. volumes: the folder for named ones."""
+    """Of the compose file in a folder. given: what .env says. volumes: the folder for named
+    ones.
+    """
     text = (project / "docker-compose.yml").read_text("utf-8")
     document = _interpolated(yaml.safe_load(text), given)
     return {

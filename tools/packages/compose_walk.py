@@ -62,7 +62,9 @@ def compose(image: Image, place: Path, say: Callable[[str], None]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ComposeSite:
-    """image: of this project. project: the folder of the compose file. place: for roots, volumes and logs."""
+    """image: of this project. project: the folder of the compose file. place: for roots, volumes
+    and logs.
+    """
 
     image: Image
     project: Path
@@ -109,7 +111,9 @@ class ComposeSite:
 
 
 def prepare(place: Path) -> Path:
-    """A copy of the compose file with the folder `deploy`, its secrets, a table and certificates for a cluster."""
+    """A copy of the compose file with the folder `deploy`, its secrets, a table and certificates
+    for a cluster.
+    """
     project = place / "project"
     (place / "volumes").mkdir(parents=True)
     shutil.copytree(ROOT / "deploy", project / "deploy", ignore=_made)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image, what it runs by itself, and the deployment of docker-compose.yml, where Debian's tools are."""
+"""The image, what it runs by itself, and the deployment of docker-compose.yml, where Debian's tools
+are.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

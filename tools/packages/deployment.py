@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of a compose file as processes: started in their order, asked whether they are healthy, stopped."""
+"""The services of a compose file as processes: started in their order, asked whether they are
+healthy, stopped.
+"""
 
 import shutil
 import subprocess
@@ -38,7 +40,9 @@ class Deployment:
     running: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     def up(self, names: Sequence[str]) -> None:
-        """Starts services in the order of what they depend on; waits for what the file says they wait for."""
+        """Starts services in the order of what they depend on; waits for what the file says they
+        wait for.
+        """
         for name in names:
             self._start(name, set(names))
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheels, and empty environments that hold one of them with what it requires, and nothing of this repository."""
+"""The wheels, and empty environments that hold one of them with what it requires, and nothing of
+this repository.
+"""
 
 import os
 import subprocess
@@ -14,11 +16,15 @@ SECONDS = (
     900  # for one program: on a machine that is busy with ten others the demonstration takes 300
 )
 PASSED_ON = ("LANG", "TZ", "SSL_CERT_FILE")
-"""What a program in an environment learns of ours: nothing by which it could find this repository."""
+"""What a program in an environment learns of ours: nothing by which it could find this
+repository.
+"""
 
 
 def build_wheels(place: Path) -> dict[str, Path]:
-    """Both wheels by the name of the distribution, built once, each in an environment of its own."""
+    """Both wheels by the name of the distribution, built once, each in an environment of its
+    own.
+    """
     sources = [str(ROOT / name) for name in ("client", "server")]
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir"]
     subprocess.run([*command, str(place), *sources], check=True, timeout=SECONDS)
@@ -58,7 +64,8 @@ class Environment:
 
 
 def environment(place: Path, wheels: Mapping[str, Path], name: str, extra: str = "") -> Environment:
-    """A new environment with one distribution and an extra of it, whose requirements do not contradict each other.
+    """A new environment with one distribution and an extra of it, whose requirements do not
+    contradict each other.
 
     The versions are those of constraints.txt, as in the image.
     """

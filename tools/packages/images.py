@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of deploy/Dockerfile, built by Debian's buildah without an engine, on a base of Debian's own packages.
+"""The image of deploy/Dockerfile, built by Debian's buildah without an engine, on a base of
+Debian's own packages.
 
-The base takes a minute and is kept between runs, in the user's folder for caches; so is nothing else.
+The base takes a minute and is kept between runs, in the user's folder for caches; so is nothing
+else.
 """
 
 import json
@@ -42,7 +44,9 @@ def missing() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """root: its files. entrypoint, command, environment, health: as the Dockerfile says. user: uid:gid."""
+    """root: its files. entrypoint, command, environment, health: as the Dockerfile says. user:
+    uid:gid.
+    """
 
     root: Path
     user: str
@@ -110,7 +114,9 @@ def base(say: Callable[[str], None]) -> Path:
 
 @contextmanager
 def built(place: Path, archive: Path) -> Iterator[Image]:
-    """The image with its files in reach, as Dockerfile, .dockerignore and constraints.txt make it."""
+    """The image with its files in reach, as Dockerfile, .dockerignore and constraints.txt make
+    it.
+    """
     buildah = Buildah(place / "buildah")
     container = buildah.run("from", "scratch")
     buildah.run("add", container, str(archive), "/")
@@ -133,7 +139,9 @@ def built(place: Path, archive: Path) -> Iterator[Image]:
 
 
 def _index(place: Path) -> list[str]:
-    """Where this machine's pip looks for packages, for pip in the image: writes pip.conf; the local files that it names."""
+    """Where this machine's pip looks for packages, for pip in the image: writes pip.conf; the local
+    files that it names.
+    """
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         check=True,
@@ -153,7 +161,9 @@ def _index(place: Path) -> list[str]:
 
 
 def _local(name: str, value: str) -> Iterator[Path]:
-    """Local paths of an option of pip; of an index what is beside it, too, where its pages' links lead."""
+    """Local paths of an option of pip; of an index what is beside it, too, where its pages' links
+    lead.
+    """
     for path in re.findall(r"(?:file://)?(/[^\s'\"]+)", value):
         if not path.startswith("//"):
             yield Path(path).parent if name.endswith("index-url") else Path(path)

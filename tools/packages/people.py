@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table that the walks load, and what they ask: y = 1 + 2x and an error whose sum is next to nothing."""
+"""The table that the walks load, and what they ask: y = 1 + 2x and an error whose sum is next to
+nothing.
+"""
 
 from pathlib import Path
 
-ROWS = 2_000  # enough for a slope of 2 to stand out of the noise at EPSILON, by a hundred of its standard errors
+# enough for a slope of 2 to stand out of the noise at EPSILON, by a hundred of its standard errors
+ROWS = 2_000
 EPSILON = 8.0
 CAP = ("--epsilon", "400", "--delta", "1e-4")
 SHARE = ("--epsilon", "200", "--delta", "1e-5")
@@ -29,7 +32,9 @@ def write(folder: Path) -> None:
 
 
 def commands(folder: Path | str, file: str = "people.csv") -> list[list[str]]:
-    """The curator's commands from a file to an analyst with a budget; the last one prints ada's key."""
+    """The curator's commands from a file to an analyst with a budget; the last one prints ada's
+    key.
+    """
     files = [f"{folder}/{file}", "--schema", f"{folder}/people.yaml"]
     return [
         ["dataset", "load", "people", *files],

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's PostgreSQL and Caddy in place of the images that the compose file names: what those images bring along."""
+"""Debian's PostgreSQL and Caddy in place of the images that the compose file names: what those
+images bring along.
+"""
 
 import os
 import pwd

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each wheel in an empty environment, alone and with each of its extras, by what a curator or an analyst does with it."""
+"""Each wheel in an empty environment, alone and with each of its extras, by what a curator or an
+analyst does with it.
+"""
 
 import json
 import subprocess
@@ -104,7 +106,9 @@ OF_SERVER: Mapping[str, Callable[[Environment], None]] = {
     "word": word,
     "xlsx": loading("xlsx"),
 }
-"""What is done with each extra of the server. Those of the client have a program each, `with_<extra>.py`."""
+"""What is done with each extra of the server. Those of the client have a program each,
+`with_<extra>.py`.
+"""
 
 
 def walk(place: Path, wheels: Mapping[str, Path], say: Callable[[str], None]) -> None:

@@ -18,7 +18,9 @@ _ERRORS = frozenset({"iid", "hetero", "HC1", "HC2", "HC3"})
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class FixedEffectsFit:
-    """A fit with pyfixest's methods. model: with statsmodels' members; model.fit: the release. Needs pandas."""
+    """A fit with pyfixest's methods. model: with statsmodels' members; model.fit: the release.
+    Needs pandas.
+    """
 
     model: FittedModel
 
@@ -52,7 +54,9 @@ class FixedEffectsFit:
         return _optional.pandas().DataFrame(columns).rename_axis("Coefficient")
 
     def predict(self, newdata: Frame | None = None) -> Any:
-        """(n,) predictions of a public frame; not of a fit with person effects, which has no level."""
+        """(n,) predictions of a public frame; not of a fit with person effects, which has no
+        level.
+        """
         return self.model.predict(newdata)
 
     def summary(self) -> None:
@@ -66,8 +70,9 @@ class FixedEffectsFit:
 def feols(
     fml: str, data: Any, vcov: Any = None, weights: str | None = None, subset: str | None = None, **spending: Any
 ) -> FixedEffectsFit:  # fmt: skip
-    """Least squares with fixed effects: Dataset.ols, which is asked at once and charged. spending: epsilon, ci_ratio and so on, unless the
-    data set is `budgeted`. Raises NotPrivate, which says what to write.
+    """Least squares with fixed effects: Dataset.ols, which is asked at once and charged. spending:
+    epsilon, ci_ratio and so on, unless the data set is `budgeted`. Raises NotPrivate, which says
+    what to write.
 
     >>> feols("price ~ grade | waterfront", ds, epsilon=1.0).coef()["grade"]
     """

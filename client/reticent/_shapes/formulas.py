@@ -15,7 +15,9 @@ _LEVEL = re.compile(r"\[(?!(?:S|H)\.)([^\]]*)\]")
 
 
 def of_patsy(formula: str) -> str:
-    """np.log(x), C(g, Treatment("b")) and Q("a b") as log(x), C(g, ref="b") and `a b`. Raises NotPrivate for other functions."""
+    """np.log(x), C(g, Treatment("b")) and Q("a b") as log(x), C(g, ref="b") and `a b`. Raises
+    NotPrivate for other functions.
+    """
     text = _QUOTED.sub(r"`\2`", _NUMPY.sub(r"\1", formula))
     text = _TREATMENT.sub(lambda found: f", ref={_as_text(found[1])})", text)
     other = _OTHER.search(text)

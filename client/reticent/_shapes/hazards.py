@@ -12,7 +12,9 @@ from reticent._shapes.results import FittedModel
 
 
 class CoxPHFitter:
-    """fit asks, which is charged; then the members of lifelines' fitter. Needs pandas. alpha: 1 less the level of intervals."""
+    """fit asks, which is charged; then the members of lifelines' fitter. Needs pandas. alpha: 1
+    less the level of intervals.
+    """
 
     def __init__(self, alpha: float = 0.05) -> None:
         self.alpha = alpha
@@ -21,8 +23,8 @@ class CoxPHFitter:
     def fit(
         self, df: Any, duration_col: str, event_col: str | None = None, formula: str | None = None, **spending: Any
     ) -> "CoxPHFitter":  # fmt: skip
-        """df: a data set. formula: the right side. spending: epsilon, ci_ratio and so on, unless the data set is `budgeted`, and
-        `cuts`. Raises NotPrivate without event_col or formula.
+        """df: a data set. formula: the right side. spending: epsilon, ci_ratio and so on, unless
+        the data set is `budgeted`, and `cuts`. Raises NotPrivate without event_col or formula.
 
         >>> CoxPHFitter().fit(ds, "days", "sold", formula="grade", epsilon=2.0).hazard_ratios_
         """

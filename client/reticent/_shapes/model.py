@@ -35,9 +35,10 @@ class FormulaModel:
         return str(self.fields["formula"])
 
     def fit(self, **how: Any) -> FittedModel:
-        """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm, dry_run and fields of the method
-        (`fit_statistics`, `confidence_level` …); settings of an optimiser have no effect. cov_type: the heteroscedasticity-robust ones.
-        Raises NotPrivate, and what the method raises.
+        """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm,
+        dry_run and fields of the method (`fit_statistics`, `confidence_level` …); settings of an
+        optimiser have no effect. cov_type: the heteroscedasticity-robust ones. Raises NotPrivate,
+        and what the method raises.
 
         >>> smf.ols("price ~ grade", data=ds).fit(epsilon=1.0).params["grade"]
         """
@@ -55,7 +56,9 @@ class FormulaModel:
 
 
 def _asked_fields(method: str, given: dict[str, Any]) -> dict[str, Any]:
-    """With R² where a plain least-squares fit is asked for, as scripts read it; a tenth of the budget."""
+    """With R² where a plain least-squares fit is asked for, as scripts read it; a tenth of the
+    budget.
+    """
     plain = method == "ols" and not given.keys() & {"weights", "by", "effects", "ridge", "tuning"}
     return {"fit_statistics": True} | given if plain else given
 

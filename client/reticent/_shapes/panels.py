@@ -13,7 +13,9 @@ _CLUSTERED = frozenset({None, "robust", "heteroskedastic", "unadjusted", "cluste
 
 
 class PanelOLS:
-    """Least squares of persons with several rows each. A model is described by `from_formula` and asked by `fit`."""
+    """Least squares of persons with several rows each. A model is described by `from_formula` and
+    asked by `fit`.
+    """
 
     def __init__(self, *_: Any, **__: Any) -> None:
         raise NotPrivate('Write PanelOLS.from_formula("y ~ x + EntityEffects", data=ds).')

@@ -40,7 +40,9 @@ class FittedModel:
 
     @property
     def bse(self) -> Any:
-        """(p,) standard errors of sampling and privacy noise; NaN where a coefficient is not identifiable."""
+        """(p,) standard errors of sampling and privacy noise; NaN where a coefficient is not
+        identifiable.
+        """
         return self._series(self.fit.bse)
 
     @property
@@ -81,7 +83,9 @@ class FittedModel:
 
     @property
     def scale(self) -> float:
-        """The squared residual standard deviation of a linear model, the released scale of another."""
+        """The squared residual standard deviation of a linear model, the released scale of
+        another.
+        """
         if "statistics" in self.fit.result:
             return self.fit.residual_sd**2
         return self.fit.scale
@@ -109,7 +113,9 @@ class FittedModel:
         )
 
     def predict(self, exog: Frame | None = None) -> Any:
-        """(n,) a Series of predicted means of a public frame; needs pandas. Raises NotPrivate without one."""
+        """(n,) a Series of predicted means of a public frame; needs pandas. Raises NotPrivate
+        without one.
+        """
         return _optional.pandas().Series(self.fit.predict(_public(exog)), index=_index(exog))
 
     def get_prediction(self, exog: Frame | None = None) -> Prediction:

@@ -25,7 +25,9 @@ def wls(
 
 
 def rlm(formula: str, data: Any, subset: str | None = None, M: Any = None) -> FormulaModel:
-    """A robust linear model: Dataset.rlm. M: None, HuberT() or TukeyBiweight() of statsmodels.robust.norms."""
+    """A robust linear model: Dataset.rlm. M: None, HuberT() or TukeyBiweight() of
+    statsmodels.robust.norms.
+    """
     name = "HuberT" if M is None else type(M).__name__
     losses = {"HuberT": "huber", "TukeyBiweight": "tukey"}
     if name not in losses:
@@ -46,14 +48,18 @@ def probit(formula: str, data: Any, subset: str | None = None) -> FormulaModel:
 def poisson(
     formula: str, data: Any, subset: str | None = None, offset: str | None = None, exposure: str | None = None
 ) -> FormulaModel:  # fmt: skip
-    """Poisson regression by maximum likelihood: Dataset.poisson. offset, exposure: columns' names."""
+    """Poisson regression by maximum likelihood: Dataset.poisson. offset, exposure: columns'
+    names.
+    """
     return described("poisson", formula, data, subset, offset=offset, exposure=exposure)
 
 
 def negativebinomial(
     formula: str, data: Any, subset: str | None = None, offset: str | None = None, exposure: str | None = None
 ) -> FormulaModel:  # fmt: skip
-    """A negative binomial whose dispersion is estimated: the robust fit of Dataset.glm, as its first line says."""
+    """A negative binomial whose dispersion is estimated: the robust fit of Dataset.glm, as its
+    first line says.
+    """
     more = {"family": "negative_binomial", "offset": offset, "exposure": exposure}
     return described("glm", formula, data, subset, **more)
 
@@ -68,7 +74,9 @@ def mnlogit(*_: Any, **__: Any) -> FormulaModel:
 def phreg(
     formula: str, data: Any, status: str | None = None, subset: str | None = None
 ) -> FormulaModel:
-    """Proportional hazards, with a baseline that is constant between cuts: Dataset.hazard_regression. status: the column of events."""
+    """Proportional hazards, with a baseline that is constant between cuts:
+    Dataset.hazard_regression. status: the column of events.
+    """
     if not isinstance(status, str):
         raise NotPrivate('status is the name of the column of events, such as status="died".')
     time, tilde, terms = formula.partition("~")
@@ -102,8 +110,9 @@ def glm(
     freq_weights: Any = None,
     var_weights: Any = None,
 ) -> FormulaModel:
-    """A generalised linear model by maximum likelihood. family: of statsmodels.api.families, or a name of Dataset.glm; None: gaussian,
-    which is least squares. offset, exposure, freq_weights, var_weights: columns' names.
+    """A generalised linear model by maximum likelihood. family: of statsmodels.api.families, or a
+    name of Dataset.glm; None: gaussian, which is least squares. offset, exposure, freq_weights,
+    var_weights: columns' names.
     """
     weights = freq_weights if freq_weights is not None else var_weights
     method, fields = _family(family)

@@ -18,11 +18,11 @@ _LEAST = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """Principal components of k standardised columns. eigenvalues, bse, privacy_bse (k,), decreasing; vectors (k, k) by
-    columns.
+    """Principal components of k standardised columns. eigenvalues, bse, privacy_bse (k,),
+    decreasing; vectors (k, k) by columns.
 
-    Noise spreads eigenvalues: the smallest are too small (they may be negative), the largest too large; `above_noise`
-    counts those that stand clear of the noise's largest.
+    Noise spreads eigenvalues: the smallest are too small (they may be negative), the largest too
+    large; `above_noise` counts those that stand clear of the noise's largest.
     """
 
     names: tuple[str, ...]
@@ -58,8 +58,9 @@ class Components:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Factors:
-    """Common factors: loadings (k, m) after a varimax rotation, uniqueness (k,). No standard errors: a bootstrap would
-    need the records."""
+    """Common factors: loadings (k, m) after a varimax rotation, uniqueness (k,). No standard
+    errors: a bootstrap would need the records.
+    """
 
     names: tuple[str, ...]
     loadings: FloatArray

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Correlations and partial correlations of a study's columns, with intervals that count noise.
 
-With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + (Var_noise(r) + b²)/(1 − r²)², k columns being held fixed, b what clipping
-may have moved r by.
-Source: Fisher (1921); the noise by the delta method.
+With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + (Var_noise(r) + b²)/(1 − r²)², k columns being
+held fixed, b what clipping may have moved r by. Source: Fisher (1921); the noise by the delta
+method.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,15 @@ from reticent._text import Text
 _MOST = 0.9999
 """Largest |r| of which an interval is made: noise can make an estimate larger than 1."""
 _CLEAR = 3.0
-"""Standard deviations of its noise that a variance must be above 0 for a correlation to mean something."""
+"""Standard deviations of its noise that a variance must be above 0 for a correlation to mean
+something.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PairwiseCorrelation:
-    """r with standard errors, its p-value of "0" and a 1 − alpha interval by `conf_int`; NaN where a column hardly
-    varies beside the noise.
+    """r with standard errors, its p-value of "0" and a 1 − alpha interval by `conf_int`; NaN where
+    a column hardly varies beside the noise.
 
     >>> study.partial_corr("price", "grade", ["sqft_living"]).conf_int()
     """
@@ -64,7 +66,9 @@ class PairwiseCorrelation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
-    """All pairwise correlations of k columns; values, bse, privacy_bse, lower, upper (k, k), 95 % intervals."""
+    """All pairwise correlations of k columns; values, bse, privacy_bse, lower, upper (k, k), 95 %
+    intervals.
+    """
 
     names: tuple[str, ...]
     values: FloatArray

@@ -22,16 +22,19 @@ _LOUD = 3.0
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class StudyFit(RegressionResults):
-    """Least squares over a study's columns, in the units of the data. It has cost nothing beyond the study.
+    """Least squares over a study's columns, in the units of the data. It has cost nothing beyond
+    the study.
 
-    The estimand is least squares' own, of the records as the study has weighted them. Standard errors count the noise, what
-    clipping may have moved, and sampling for errors of one variance; for others declare the formula as the study's `main`.
+    The estimand is least squares' own, of the records as the study has weighted them. Standard
+    errors count the noise, what clipping may have moved, and sampling for errors of one variance;
+    for others declare the formula as the study's `main`.
     """
 
     @property
     def gate(self) -> float:
-        """The noise relative to what the moments say of the combination that it hides most; above 1/3 there are no
-        intervals."""
+        """The noise relative to what the moments say of the combination that it hides most; above
+        1/3 there are no intervals.
+        """
         found = self.result["gate"]
         return float("inf") if found is None else float(found)
 
@@ -60,7 +63,9 @@ def fit_result(
     factor: float = 1.0,
     bared: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What a fit says. factor: by which intervals are wider than nominal ones. bared: columns that leave it without."""
+    """What a fit says. factor: by which intervals are wider than nominal ones. bared: columns that
+    leave it without.
+    """
     L = model.matrix
     beta = L @ fit.theta + model.offset
     privacy, sampling = L @ fit.privacy @ L.T, L @ fit.sampling @ L.T

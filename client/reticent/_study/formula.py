@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formulas over a study's columns: `y ~ a + b:c + d*e - f`, and `y ~ x | z` for instruments.
 
-A factor names a column of the study, one of its variables with all of its columns (a factor's levels, a basis), or in an
-interaction what the study's interactions are made of. Blanks do not matter, and C(g) and C(g, ref="a") are g;
-C(g, Sum), merge(…) and lump(…) are written as the study's columns are.
+A factor names a column of the study, one of its variables with all of its columns (a factor's
+levels, a basis), or in an interaction what the study's interactions are made of. Blanks do not
+matter, and C(g) and C(g, ref="a") are g; C(g, Sum), merge(…) and lump(…) are written as the study's
+columns are.
 """
 
 import re
@@ -22,7 +23,9 @@ _FACTOR = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """A formula's columns by place among the study's: response, terms in the order of writing, instruments (`|`)."""
+    """A formula's columns by place among the study's: response, terms in the order of writing,
+    instruments (`|`).
+    """
 
     text: str
     response: int
@@ -109,7 +112,9 @@ class Columns:
 def unsaid_indicators(
     variables: Mapping[str, Sequence[str]], used: Collection[str]
 ) -> tuple[str, ...]:
-    """The columns missing(x) that terms `used` need beside them and have not. variables: a study's, columns by text."""
+    """The columns missing(x) that terms `used` need beside them and have not. variables: a study's,
+    columns by text.
+    """
     needed = [
         name
         for names in variables.values()
@@ -136,7 +141,9 @@ def _matches(wanted: Sequence[str], pieces: Sequence[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Without blanks outside of quotes, and with g in place of C(g): the study has settled the reference."""
+    """Without blanks outside of quotes, and with g in place of C(g): the study has settled the
+    reference.
+    """
     kept, quote = [], ""
     for character in text:
         if quote:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two-stage least squares, and Anderson–Rubin sets that hold with weak instruments.
 
-`y ~ d + w | w + z`: w is exogenous, d is not, z are instruments. With A = (S_XZS_ZZ⁻¹S_ZX)⁻¹S_XZS_ZZ⁻¹ the estimate is θ = AS_Zy, its
-noise (s²/2)A[(vᵀQv)Q_ZZ + (Qv)_Z(Qv)_Zᵀ]Aᵀ, its sampling variance σ²(S_XZS_ZZ⁻¹S_ZX)⁻¹/n.
+`y ~ d + w | w + z`: w is exogenous, d is not, z are instruments. With A =
+(S_XZS_ZZ⁻¹S_ZX)⁻¹S_XZS_ZZ⁻¹ the estimate is θ = AS_Zy, its noise (s²/2)A[(vᵀQv)Q_ZZ +
+(Qv)_Z(Qv)_Zᵀ]Aᵀ, its sampling variance σ²(S_XZS_ZZ⁻¹S_ZX)⁻¹/n.
 
-For one endogenous d, y − dβ₀ regressed on (w, z) has z-coefficients θ_z that are 0 under β = β₀, so that
-AR(β₀) = θ_zᵀV_zz⁻¹θ_z is χ² with as many degrees of freedom as instruments; V counts sampling and noise. The set of β₀ that
-are not rejected has its level however weak the instruments are, and may be unbounded, which is an answer. V is lengthened by what clipping
-may have moved, as the errors of a fit are.
-Source: Anderson & Rubin (1949).
+For one endogenous d, y − dβ₀ regressed on (w, z) has z-coefficients θ_z that are 0 under β = β₀, so
+that AR(β₀) = θ_zᵀV_zz⁻¹θ_z is χ² with as many degrees of freedom as instruments; V counts sampling
+and noise. The set of β₀ that are not rejected has its level however weak the instruments are, and
+may be unbounded, which is an answer. V is lengthened by what clipping may have moved, as the errors
+of a fit are. Source: Anderson & Rubin (1949).
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,8 @@ _ANGLES = 361
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class InstrumentalFit(StudyFit):
-    """A two-stage fit. `first_stage`: F and p-value by endogenous column; `anderson_rubin()`: confidence set.
+    """A two-stage fit. `first_stage`: F and p-value by endogenous column; `anderson_rubin()`:
+    confidence set.
 
     With a first-stage F below 10 the intervals are not reliable; Anderson–Rubin sets are.
     """
@@ -43,8 +45,10 @@ class InstrumentalFit(StudyFit):
         return found
 
     def anderson_rubin(self) -> tuple[tuple[float, float], ...]:
-        """The 95 % confidence set of the endogenous column's coefficient: disjoint intervals, ends may be infinite; empty
-        where the instruments' restrictions are rejected. Raises NotEstimable with several endogenous columns."""
+        """The 95 % confidence set of the endogenous column's coefficient: disjoint intervals, ends
+        may be infinite; empty where the instruments' restrictions are rejected. Raises NotEstimable
+        with several endogenous columns.
+        """
         found = self.result["anderson_rubin"]
         if found is None:
             raise NotEstimable("An Anderson-Rubin set is given for one endogenous column.")
@@ -127,7 +131,9 @@ def _two_stage(moments: Moments, structural: StudyModel, Z: FloatArray) -> Least
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Reduced:
-    """Regressions on all exogenous columns: X (p, q), and the places of the excluded instruments among them."""
+    """Regressions on all exogenous columns: X (p, q), and the places of the excluded instruments
+    among them.
+    """
 
     moments: Moments
     X: FloatArray
@@ -162,7 +168,9 @@ def _first_stage(reduced: _Reduced, d: StudyModel) -> dict[str, float]:
 
 
 def _anderson_rubin(reduced: _Reduced, y: StudyModel, d: StudyModel) -> list[list[float | None]]:
-    """The 95 % set by intervals, None for an infinite end; everything where the gate of the instruments is shut."""
+    """The 95 % set by intervals, None for an infinite end; everything where the gate of the
+    instruments is shut.
+    """
     from scipy.optimize import brentq  # noqa: PLC0415  (a tenth of a second that no other analysis needs)
 
     first, second = reduced.fit(y.y), reduced.fit(d.y)

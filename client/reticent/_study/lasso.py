@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lasso's path from a Gram matrix: ½θᵀGθ − gᵀθ + λ|θ|₁ by coordinate descent (Friedman, Hastie & Tibshirani 2010)."""
+"""The lasso's path from a Gram matrix: ½θᵀGθ − gᵀθ + λ|θ|₁ by coordinate descent (Friedman, Hastie
+& Tibshirani 2010).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +20,12 @@ _LEAST = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LassoPath:
-    """penalties (k,), decreasing, in standard deviations of the response; coefficients (k, p) in the units of the data.
+    """penalties (k,), decreasing, in standard deviations of the response; coefficients (k, p) in
+    the units of the data.
 
-    noise: λ below which what enters is likely to be noise: the largest of p slopes' noise in a correlation with the
-    residual, √(2 ln p) standard deviations. No intervals: they would have to know of the selection.
+    noise: λ below which what enters is likely to be noise: the largest of p slopes' noise in a
+    correlation with the residual, √(2 ln p) standard deviations. No intervals: they would have to
+    know of the selection.
     """
 
     names: tuple[str, ...]
@@ -48,7 +52,9 @@ class LassoPath:
 
 
 def lasso_path(moments: Moments, model: StudyModel) -> LassoPath:
-    """Of a model with an intercept, which is not penalised; slopes are penalised in standard deviations of their columns."""
+    """Of a model with an intercept, which is not penalised; slopes are penalised in standard
+    deviations of their columns.
+    """
     S = moments.sums
     gram, cross = model.X @ S @ model.X.T, model.X @ S @ model.y
     G = gram[1:, 1:] / gram[0, 0] - np.outer(gram[1:, 0], gram[0, 1:]) / gram[0, 0] ** 2

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mediation: how much of x's effect on y goes through m. Linear, by the delta method.
 
-m = a·x + …, y = b·m + c·x + …: indirect ab, direct c, total ab + c (Baron & Kenny 1986; Sobel 1982)."""
+m = a·x + …, y = b·m + c·x + …: indirect ab, direct c, total ab + c (Baron & Kenny 1986; Sobel
+1982).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,8 @@ EFFECTS = ("indirect", "direct", "total", "a", "b")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mediation:
-    """Effects of x on y by way of m, in the units of the data: values, bse, privacy_bse (5,), as named by `effects`.
+    """Effects of x on y by way of m, in the units of the data: values, bse, privacy_bse (5,), as
+    named by `effects`.
 
     They are causal only under assumptions that no release can check.
     """

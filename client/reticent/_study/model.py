@@ -12,7 +12,9 @@ from reticent._study.moments import FloatArray, Moments
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyModel:
-    """y (q,) and X (p, q) of z̃; β = Lθ + o in the units of the data, with L (p, p), o (p,); unit: of y."""
+    """y (q,) and X (p, q) of z̃; β = Lθ + o in the units of the data, with L (p, p), o (p,); unit:
+    of y.
+    """
 
     names: tuple[str, ...]
     y: FloatArray
@@ -28,8 +30,10 @@ def model_of(moments: Moments, specification: Specification) -> StudyModel:
 
 
 def model(moments: Moments, response: int, terms: Sequence[int], intercept: bool) -> StudyModel:
-    """y at one place on the columns at others. With an intercept columns are centred at public centres, without one
-    they are not, as that would change the model. Deviations from a person's means have no intercept."""
+    """y at one place on the columns at others. With an intercept columns are centred at public
+    centres, without one they are not, as that would change the model. Deviations from a person's
+    means have no intercept.
+    """
     intercept = intercept and not moments.effects
     rows, places = np.eye(len(moments.names)), list(terms)
     centres, scales = moments.centres, moments.scales

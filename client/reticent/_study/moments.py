@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study's noisy second moments, least squares from them, and errors of any function of them.
 
-z̃ (q,) are the columns, the intercept first, standardised by public centres and scales. S (q, q) holds Σω z̃z̃ᵀ/n + N with
-N = CᵀEC, E symmetric Gaussian noise of sd s on the diagonal and s/√2 off it; Q = CᵀC. For symmetric G, ⟨G, N⟩ has the variance
-s²‖CGCᵀ‖_F²; in particular cov(Nv) = (s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ].
+z̃ (q,) are the columns, the intercept first, standardised by public centres and scales. S (q, q)
+holds Σω z̃z̃ᵀ/n + N with N = CᵀEC, E symmetric Gaussian noise of sd s on the diagonal and s/√2 off
+it; Q = CᵀC. For symmetric G, ⟨G, N⟩ has the variance s²‖CGCᵀ‖_F²; in particular cov(Nv) =
+(s²/2)[(vᵀQv)Q + (Qv)(Qv)ᵀ].
 
-Least squares of y = aᵀz̃ on x = Xz̃ is θ = S_XX⁻¹S_Xy; with v = a − Xᵀθ its variance is that of noise,
-(s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹, and of sampling, σ²S_XX⁻¹/n for errors of one variance. The first holds while
-the gate s√(2p)/λ is at most 1/3, λ the smallest eigenvalue of S_XX in the frame in which Q_XX is I.
+Least squares of y = aᵀz̃ on x = Xz̃ is θ = S_XX⁻¹S_Xy; with v = a − Xᵀθ its variance is that of
+noise, (s²/2)·S_XX⁻¹[(vᵀQv)Q_XX + (XQv)(XQv)ᵀ]S_XX⁻¹, and of sampling, σ²S_XX⁻¹/n for errors of one
+variance. The first holds while the gate s√(2p)/λ is at most 1/3, λ the smallest eigenvalue of S_XX
+in the frame in which Q_XX is I.
 
-*Clipping.* S₂ are moments at a narrower radius, released with noise of their own, and of what is missing from S about λ(S − S₂) may be
-missing where it matters, λ from a released histogram (the server's kinds.study.leaning). An estimate A·XSv = 0 may thus have
-moved by b = λAX(S − S₂)v, with the noise V_b = λ²(s₂²/2)A[…]Aᵀ of S₂. Before b is seen, it has the mean square T = t²·sampling variance, t
-from the histogram too; with w = T/(T + V_b), (wb)² + wV_b is added to its variance.
+*Clipping.* S₂ are moments at a narrower radius, released with noise of their own, and of what is
+missing from S about λ(S − S₂) may be missing where it matters, λ from a released histogram (the
+server's kinds.study.leaning). An estimate A·XSv = 0 may thus have moved by b = λAX(S − S₂)v, with
+the noise V_b = λ²(s₂²/2)A[…]Aᵀ of S₂. Before b is seen, it has the mean square T = t²·sampling
+variance, t from the histogram too; with w = T/(T + V_b), (wb)² + wV_b is added to its variance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,18 +29,26 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 GATE = 1 / 3
-"""Largest noise relative to the smallest eigenvalue at which errors of first order hold (the server's)."""
+"""Largest noise relative to the smallest eigenvalue at which errors of first order hold (the
+server's).
+"""
 BARED = 0.10
-"""Share of a column's mean square in a doubling of the radius, from which on there are no intervals (the server's)."""
+"""Share of a column's mean square in a doubling of the radius, from which on there are no intervals
+(the server's).
+"""
 _STEP = 1e-5
-"""Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten digits."""
+"""Of a derivative's difference quotient: entries of S are of order 1, so that rounding leaves ten
+digits.
+"""
 _TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """θ (p,); privacy and sampling (p, p) covariances; leaning: what clipping may have moved; inverse (p, p), of S_XX with what is added to it; variance σ²; gate;
-    residual v (q,); weakest (p,): the combination of columns that the noise hides most; stretch: as of Moments."""
+    """θ (p,); privacy and sampling (p, p) covariances; leaning: what clipping may have moved;
+    inverse (p, p), of S_XX with what is added to it; variance σ²; gate; residual v (q,); weakest
+    (p,): the combination of columns that the noise hides most; stretch: as of Moments.
+    """
 
     theta: FloatArray
     privacy: FloatArray
@@ -58,8 +69,9 @@ class LeastSquares:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delta:
-    """Values (k,) of a function of the moments, with the covariances (k, k) of its noise and of sampling, and what
-    clipping may have moved."""
+    """Values (k,) of a function of the moments, with the covariances (k, k) of its noise and of
+    sampling, and what clipping may have moved.
+    """
 
     values: FloatArray
     privacy: FloatArray
@@ -116,13 +128,14 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moments:
-    """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, moments at a narrower
-    radius, where the release has them, and (q,) the tail of each column.
+    """names (q,), centres and scales (q,), S and C (q, q), s, n the records of the table, moments
+    at a narrower radius, where the release has them, and (q,) the tail of each column.
 
-    Where persons have several rows, S/n are sums over rows for each person, and n is the number of persons over the
-    release's design effect: sampling covariances are then as large as they can be, whatever the rows of a person have in common
-    (the server's kinds.study.persons). effects: whether columns are deviations from a person's means; stretch: by what mean
-    squares of residuals are multiplied to be those of errors.
+    Where persons have several rows, S/n are sums over rows for each person, and n is the number of
+    persons over the release's design effect: sampling covariances are then as large as they can be,
+    whatever the rows of a person have in common (the server's kinds.study.persons). effects:
+    whether columns are deviations from a person's means; stretch: by what mean squares of residuals
+    are multiplied to be those of errors.
     """
 
     names: tuple[str, ...]
@@ -139,7 +152,9 @@ class Moments:
 
     @classmethod
     def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
-        """From a release's result, and the group of it (or the result itself) that holds the moments."""
+        """From a release's result, and the group of it (or the result itself) that holds the
+        moments.
+        """
         centres, scales = (
             np.array(result[name], dtype=np.float64) for name in ("centres", "scales")
         )
@@ -170,7 +185,9 @@ class Moments:
         )
 
     def bared(self, *matrices: FloatArray) -> tuple[str, ...]:
-        """Names of the columns that combinations (…, q) use and of which the radius takes too much for intervals."""
+        """Names of the columns that combinations (…, q) use and of which the radius takes too much
+        for intervals.
+        """
         if self.lost is None:
             return ()
         used = np.any(np.vstack(matrices) != 0, axis=0) & (self.lost >= BARED)
@@ -189,7 +206,9 @@ class Moments:
     def least_squares(
         self, y: FloatArray, X: FloatArray, penalty: FloatArray | None = None
     ) -> LeastSquares:
-        """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is then the ridge's."""
+        """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is
+        then the ridge's.
+        """
         S, p = self.sums, len(X)
         gram = X @ S @ X.T
         penalised = gram if penalty is None else gram + penalty
@@ -224,7 +243,9 @@ class Moments:
         return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
 
     def leaning(self, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray) -> Leaning:
-        """Of an estimate with A (k, p), X (p, q), the residual v (q,) and the sampling covariance (k, k)."""
+        """Of an estimate with A (k, p), X (p, q), the residual v (q,) and the sampling covariance
+        (k, k).
+        """
         if self.narrow is None:
             return _unmoved(len(A))
         moved = A @ (X @ (self.sums - self.narrow.sums) @ v)
@@ -274,7 +295,9 @@ class Moments:
     def _leaning_of(
         self, slopes: list[FloatArray], chosen: list[int], sampling: FloatArray
     ) -> Leaning:
-        """Of values with the gradients `slopes` in S at the places `chosen`, and their sampling covariance."""
+        """Of values with the gradients `slopes` in S at the places `chosen`, and their sampling
+        covariance.
+        """
         if self.narrow is None:
             return _unmoved(len(slopes))
         at, C = np.ix_(chosen, chosen), self.narrow.root[:, chosen]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A specification curve: one coefficient over many formulas of one study (Simonsohn, Simmons & Nelson 2020)."""
+"""A specification curve: one coefficient over many formulas of one study (Simonsohn, Simmons &
+Nelson 2020).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +16,8 @@ from reticent._text import Text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpecificationCurve:
-    """One term's coefficient by formula; the first is the base. Intervals are nominal, one formula at a time.
+    """One term's coefficient by formula; the first is the base. Intervals are nominal, one formula
+    at a time.
 
     >>> curve = study.robustness("price ~ grade + sqft_living", ["+ bedrooms", "- sqft_living"])
     >>> curve.to_frame(); curve.plot()
@@ -60,7 +63,9 @@ class SpecificationCurve:
         return str(self.summary())
 
     def plot(self, ax: Any = None) -> Any:
-        """Coefficients in increasing order with intervals, labelled by how they vary the base, which is above; needs matplotlib, gives the Axes."""
+        """Coefficients in increasing order with intervals, labelled by how they vary the base,
+        which is above; needs matplotlib, gives the Axes.
+        """
         order = np.argsort(self.values)
         base = self.formulas[0]
         labels = [self.formulas[k].removeprefix(base).strip() or "as above" for k in order]
@@ -72,5 +77,7 @@ class SpecificationCurve:
 
 
 def varied(base: str, variation: str) -> str:
-    """The base with terms added or taken away ("+ x", "- x"), or the variation where it is a whole formula."""
+    """The base with terms added or taken away ("+ x", "- x"), or the variation where it is a whole
+    formula.
+    """
     return variation if "~" in variation else f"{base} {variation.strip()}"

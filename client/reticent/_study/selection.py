@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best subset of candidate terms, and intervals that survive the search.
 
-Subsets are ranked by BIC, N ln σ² + k ln N, with the released residual variance. Nominal intervals of the subset that is
-chosen are too short (coverage .925 for .95 in a simulation with eight candidates); with √χ²_{p,.95} in place of 1.96,
-p candidates, all combinations of all coefficients are covered at once, whatever is chosen (Scheffé 1953; Berk, Brown, Buja, Zhang & Zhao 2013).
+Subsets are ranked by BIC, N ln σ² + k ln N, with the released residual variance. Nominal intervals
+of the subset that is chosen are too short (coverage .925 for .95 in a simulation with eight
+candidates); with √χ²_{p,.95} in place of 1.96, p candidates, all combinations of all coefficients
+are covered at once, whatever is chosen (Scheffé 1953; Berk, Brown, Buja, Zhang & Zhao 2013).
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,13 +22,16 @@ from reticent._study.model import model
 from reticent._study.moments import Moments
 
 _EXHAUSTIVE = 12
-"""Candidate terms up to which every subset is looked at: 4,096 fits, a second; beyond, forward steps."""
+"""Candidate terms up to which every subset is looked at: 4,096 fits, a second; beyond, forward
+steps.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """fit: of the best subset; its `conf_int()` is simultaneous over all subsets. ranking: the best subsets with their
-    BIC, the best first."""
+    """fit: of the best subset; its `conf_int()` is simultaneous over all subsets. ranking: the best
+    subsets with their BIC, the best first.
+    """
 
     fit: StudyFit
     ranking: tuple[tuple[tuple[str, ...], float], ...]
@@ -49,7 +53,8 @@ def simultaneous(candidates: int) -> float:
 def ranked(
     moments: Moments, response: int, groups: Sequence[tuple[int, ...]]
 ) -> list[tuple[tuple[int, ...], float]]:
-    """(chosen groups, BIC) of subsets whose gate is open, the best first. groups: columns that stay together.
+    """(chosen groups, BIC) of subsets whose gate is open, the best first. groups: columns that stay
+    together.
 
     Raises NotEstimable where no subset with a term is open.
     """

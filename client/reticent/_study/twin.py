@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An invented table with a study's means, deviations and correlations: a Gaussian copula.
 
-Columns of 0 and 1 are normal variables that are cut where their released share wants it; their correlations are corrected for
-the cut, r/(φ(z)/√(p(1 − p))) for each such column, which is exact where the other column is normal.
+Columns of 0 and 1 are normal variables that are cut where their released share wants it; their
+correlations are corrected for the cut, r/(φ(z)/√(p(1 − p))) for each such column, which is exact
+where the other column is normal.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every kind's result class: the only list of kinds that is written by hand here.
 
-A kind has a module of its own, or shares one of `reticent.results` with others. The kinds' questions are made
-from the server's (reticent._methods).
+A kind has a module of its own, or shares one of `reticent.results` with others. The kinds'
+questions are made from the server's (reticent._methods).
 """
 
 from collections.abc import Mapping
@@ -68,7 +68,9 @@ BY_FAMILY: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 def result_class(kind: str, *, by_group: bool = False, family: str = "") -> type[Release]:
-    """The class of a kind's releases; `Release` itself for a kind of a later version. by_group: the question has `by`."""
+    """The class of a kind's releases; `Release` itself for a kind of a later version. by_group: the
+    question has `by`.
+    """
     special = BY_GROUP.get(kind) if by_group else BY_FAMILY.get((kind, family))
     place = special or KINDS.get(kind)
     if place is None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residuals of a fit by bins of its fitted values: where the model is wrong, and whether it is calibrated."""
+"""Residuals of a fit by bins of its fitted values: where the model is wrong, and whether it is
+calibrated.
+"""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +29,9 @@ _OPEN = re.compile(rf"(center|scale|lump)\(\s*({_NAME})\s*(?:,\s*n\s*=\s*[0-9]+[
 
 
 def as_released(formula: str, terms: Sequence[str]) -> str:
-    """The formula with the numbers and levels that its terms' names say: a profile that was released since has others."""
+    """The formula with the numbers and levels that its terms' names say: a profile that was
+    released since has others.
+    """
     said = {
         found.group(1, 2): found[0]
         for term in terms
@@ -38,7 +42,9 @@ def as_released(formula: str, terms: Sequence[str]) -> str:
 
 
 def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, Any]:
-    """The fields of the question about a fit. Raises InvalidQuery for a fit without fitted means."""
+    """The fields of the question about a fit. Raises InvalidQuery for a fit without fitted
+    means.
+    """
     query = fit.query
     result, levels = fit.result, query.get("family") in {"multinomial", "ordinal"}
     if query["kind"] not in {"linear_regression", "glm"} or levels:
@@ -60,7 +66,8 @@ def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, An
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BinnedResiduals(Release):
-    """Released mean residuals (bins,) of a fit at its released coefficients, with intervals that count sampling and noise.
+    """Released mean residuals (bins,) of a fit at its released coefficients, with intervals that
+    count sampling and noise.
 
     >>> fit = ds.glm("waterfront ~ sqft_living + grade", "binomial", epsilon=1.0)
     >>> found = ds.residuals(fit, epsilon=0.5)
@@ -134,8 +141,9 @@ class BinnedResiduals(Release):
         return _optional.pandas().DataFrame(columns)
 
     def plot(self, ax: Any = None, *, calibration: bool = False) -> Any:
-        """Mean residuals with 95 % intervals, or with calibration the observed means against the fitted ones; needs
-        matplotlib, gives the Axes."""
+        """Mean residuals with 95 % intervals, or with calibration the observed means against the
+        fitted ones; needs matplotlib, gives the Axes.
+        """
         axes = axes_of(ax)
         shift = self.fitted if calibration else np.zeros(len(self.fitted))
         values, ends = self.residuals + shift, self.conf_int() + shift[:, None]

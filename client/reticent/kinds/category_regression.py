@@ -21,8 +21,10 @@ _EDGE = 1e-12  # of a probability: its logit stays within the floats
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PredictedLevels:
-    """Probabilities of K levels for k rows of new data: probability, std_err, lower and upper (k, K). Intervals are those of the
-    logit, sampling and noise; NaN where a cell is missing or the prediction is mostly privacy noise."""
+    """Probabilities of K levels for k rows of new data: probability, std_err, lower and upper (k,
+    K). Intervals are those of the logit, sampling and noise; NaN where a cell is missing or the
+    prediction is mostly privacy noise.
+    """
 
     levels: tuple[str, ...]
     probability: FloatArray
@@ -46,8 +48,9 @@ class PredictedLevels:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class CategoryResults(RegressionResults):
-    """A released model of a response with several levels. multinomial: coefficients "level: term" are logarithms of the odds of
-    that level against the first; ordinal: slopes (above 0: higher levels), then thresholds "low|high".
+    """A released model of a response with several levels. multinomial: coefficients "level: term"
+    are logarithms of the odds of that level against the first; ordinal: slopes (above 0: higher
+    levels), then thresholds "low|high".
 
     >>> fit = ds.glm("condition ~ grade + sqft_living", "ordinal", epsilon=4.0)
     >>> fit.odds_ratios()["grade"], fit.wald_test("grade = 0").pvalue
@@ -77,7 +80,9 @@ class CategoryResults(RegressionResults):
         return tuple(name for name in self.names if not name.endswith(f": {INTERCEPT}"))
 
     def odds_ratios(self) -> dict[str, tuple[float, float, float]]:
-        """(ratio, lower, upper) of each slope, with the intervals of the release; nan where not identifiable."""
+        """(ratio, lower, upper) of each slope, with the intervals of the release; nan where not
+        identifiable.
+        """
         values, ends = np.exp(np.asarray(self.params)), np.exp(self.conf_int())
         rows = zip(self.names, values.tolist(), ends.tolist(), strict=True)
         return {
@@ -85,11 +90,15 @@ class CategoryResults(RegressionResults):
         }
 
     def predict(self, frame: Frame) -> FloatArray:
-        """(k, K) probabilities of the levels for new public data, a DataFrame or a mapping of columns; costs nothing."""
+        """(k, K) probabilities of the levels for new public data, a DataFrame or a mapping of
+        columns; costs nothing.
+        """
         return self.predict_levels(frame).probability
 
     def predict_levels(self, frame: Frame, *, level: float = 0.95) -> PredictedLevels:
-        """The same with standard errors and intervals. Raises InvalidFormula for data that lack a column."""
+        """The same with standard errors and intervals. Raises InvalidFormula for data that lack a
+        column.
+        """
         X = Design(self._terms).rows(frame)
         each = [self._row(x) for x in X]
         p, covariance = np.array([p for p, _ in each]), np.nan_to_num(self.cov_params())
@@ -116,7 +125,9 @@ class CategoryResults(RegressionResults):
         return tuple(name.removeprefix(f"{self.levels[1]}: ") for name in self.names[:q])
 
     def _predictors(self, x: FloatArray) -> FloatArray:
-        """(K − 1, D) whose products with the coefficients are logits: of y ≤ each level, or of each level against the first."""
+        """(K − 1, D) whose products with the coefficients are logits: of y ≤ each level, or of each
+        level against the first.
+        """
         K = len(self.levels)
         if self.ordered:
             return np.hstack([np.tile(-x[1:], (K - 1, 1)), np.eye(K - 1)])
@@ -139,7 +150,9 @@ class CategoryResults(RegressionResults):
         return bool(np.isfinite(x).all()) and self._can_test(self._predictors(x))
 
     def _fitted(self) -> after_fit.Fitted:
-        """What predictions, margins, marginal means and contrasts of one mean stand on: here there are several."""
+        """What predictions, margins, marginal means and contrasts of one mean stand on: here there
+        are several.
+        """
         raise ValueError(_SEVERAL)
 
     def check(self) -> None:

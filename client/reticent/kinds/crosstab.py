@@ -19,8 +19,8 @@ _MOST_TEXTS = 400
 class IndependenceTest:
     """χ² test of independence of a two-way table; the noise is in its null law.
 
-    simulated_pvalue: by 999 tables drawn from the noisy null, which holds where cells have few records and the χ² law does
-    not; None for tables of more than 144 cells.
+    simulated_pvalue: by 999 tables drawn from the noisy null, which holds where cells have few
+    records and the χ² law does not; None for tables of more than 144 cells.
     """
 
     statistic: float
@@ -77,7 +77,9 @@ class Crosstab(Counts):
         return pandas.DataFrame({"count": self.values.ravel()}, index=cells)
 
     def plot(self, ax: Any = None) -> Any:
-        """The counts as a map; more than two ways are summed over the others; needs matplotlib, gives the Axes."""
+        """The counts as a map; more than two ways are summed over the others; needs matplotlib,
+        gives the Axes.
+        """
         axes = axes_of(ax)
         cells = self.values.sum(axis=tuple(range(2, self.values.ndim)))
         axes.imshow(np.maximum(cells, 0.0), cmap="Blues", aspect="auto")

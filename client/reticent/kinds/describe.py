@@ -22,7 +22,8 @@ _NOTES = (
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Description(Release):
-    """Released means, spreads, quartiles, shares and histograms of every column, by group: one charge.
+    """Released means, spreads, quartiles, shares and histograms of every column, by group: one
+    charge.
 
     >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
     >>> about.table().latex(), about.to_frame(), about.plot("price")
@@ -55,7 +56,9 @@ class Description(Release):
         return int(self.result["n"])
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame with one row for each column, figure and group: value, lower and upper end; needs pandas."""
+        """A pandas.DataFrame with one row for each column, figure and group: value, lower and upper
+        end; needs pandas.
+        """
         rows = [
             (
                 column["column"],
@@ -72,9 +75,11 @@ class Description(Release):
         return _optional.pandas().DataFrame(rows, columns=header)
 
     def table(self, *, intervals: bool = False) -> FitTable:
-        """Table 1: mean (standard deviation) and median [quartiles] of numbers, number (percent) of levels, by group.
+        """Table 1: mean (standard deviation) and median [quartiles] of numbers, number (percent) of
+        levels, by group.
 
-        intervals: the 95 % intervals in the place of spreads. Shows itself as text, HTML, Markdown, LaTeX and Word.
+        intervals: the 95 % intervals in the place of spreads. Shows itself as text, HTML, Markdown,
+        LaTeX and Word.
 
         >>> print(ds.describe(["price"], by="waterfront", epsilon=1.0).table())
         """
@@ -86,7 +91,9 @@ class Description(Release):
         return FitTable((self.by or "", *self.groups), tuple(rows), notes)
 
     def plot(self, column: str | None = None, ax: Any = None) -> Any:
-        """Histograms by group with 95 % intervals: of one column in these Axes, or of all in a figure; needs matplotlib."""
+        """Histograms by group with 95 % intervals: of one column in these Axes, or of all in a
+        figure; needs matplotlib.
+        """
         pyplot = _optional.pyplot()
         if column is not None:
             axes = pyplot.subplots(layout="constrained")[1] if ax is None else ax

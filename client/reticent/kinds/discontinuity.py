@@ -58,7 +58,9 @@ class DiscontinuityResults(Coefficients):
         return Text("\n".join(summary_lines(self, [*self._headline(), said], self._footer())))
 
     def plot(self, ax: Any = None) -> Any:
-        """The two lines with their 95 % bands (each point's own); needs matplotlib, gives the Axes."""
+        """The two lines with their 95 % bands (each point's own); needs matplotlib, gives the
+        Axes.
+        """
         axes = axes_of(ax)
         cutoff, width = float(self.query["cutoff"]), float(self.query["bandwidth"])
         for start, above in ((cutoff - width, 0.0), (cutoff, 1.0)):

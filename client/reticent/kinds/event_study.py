@@ -29,7 +29,9 @@ class EventStudyResults(TreatmentResults):
 
     @property
     def event_times(self) -> NDArray[np.int64]:
-        """(K,) times since treatment, without −1; the first holds all earlier ones, the last all later ones."""
+        """(K,) times since treatment, without −1; the first holds all earlier ones, the last all
+        later ones.
+        """
         return np.array(self.result["event_times"], dtype=np.int64)
 
     @property
@@ -44,7 +46,8 @@ class EventStudyResults(TreatmentResults):
 
     @property
     def pretrend(self) -> WaldTest | None:
-        """The joint test that all coefficients before treatment are 0; None where it is not identifiable at this ε.
+        """The joint test that all coefficients before treatment are 0; None where it is not
+        identifiable at this ε.
 
         Not to reject says little where intervals are wide: look at them too.
         """
@@ -71,7 +74,9 @@ class EventStudyResults(TreatmentResults):
         return Text("\n".join(summary_lines(self, headline, self._footer(), exp=exp)))
 
     def plot(self, ax: Any = None) -> Any:
-        """Effects by time since treatment with their intervals, the reference at 0; needs matplotlib, gives the Axes."""
+        """Effects by time since treatment with their intervals, the reference at 0; needs
+        matplotlib, gives the Axes.
+        """
         axes = axes_of(ax)
         rows = zip(
             self.event_times.tolist(),

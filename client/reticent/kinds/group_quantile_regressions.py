@@ -15,7 +15,8 @@ from reticent.results.effects import Effects
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class GroupQuantileRegressions(Release):
-    """Released quantile regressions of every group, charged once: each of `groups` has a regression for each level.
+    """Released quantile regressions of every group, charged once: each of `groups` has a regression
+    for each level.
 
     >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
     >>> found.groups["1"].fits[0.75].params, found.compare("0", "1", 0.75).conf_int()
@@ -40,8 +41,10 @@ class GroupQuantileRegressions(Release):
         return int(self.result["n"])
 
     def compare(self, reference: str, level: str, tau: float) -> Effects:
-        """Differences of the coefficients at `tau`, those of `level` less those of `reference`: the errors of two groups are
-        independent. Costs nothing. Raises KeyError for an unknown level or tau."""
+        """Differences of the coefficients at `tau`, those of `level` less those of `reference`: the
+        errors of two groups are independent. Costs nothing. Raises KeyError for an unknown level or
+        tau.
+        """
         groups = self.groups
         first, second = groups[reference].fits[tau], groups[level].fits[tau]
         return several.compare(first, second, independent=True)
@@ -56,7 +59,8 @@ class GroupQuantileRegressions(Release):
         return _optional.pandas().concat(frames, ignore_index=True)
 
     def plot(self, ax: Any = None) -> Any:
-        """Every group's coefficients at the lowest τ with 95 % intervals; needs matplotlib, gives the Axes.
+        """Every group's coefficients at the lowest τ with 95 % intervals; needs matplotlib, gives
+        the Axes.
 
         A group's own `plot` shows how its coefficients change with τ.
         """

@@ -55,12 +55,16 @@ class GroupQuantiles(Release):
         return [f"{100 * p:g}%" for p in self.probabilities]
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame with one row for each group and one column for each probability; needs pandas."""
+        """A pandas.DataFrame with one row for each group and one column for each probability; needs
+        pandas.
+        """
         index = _optional.pandas().Index(list(self.groups), name=self.by)
         return _optional.pandas().DataFrame(self.values, index=index, columns=self._names)
 
     def plot(self, ax: Any = None) -> Any:
-        """One row for each group: its quantiles as points on a line; needs matplotlib, gives the Axes."""
+        """One row for each group: its quantiles as points on a line; needs matplotlib, gives the
+        Axes.
+        """
         axes = axes_of(ax)
         for row, values in enumerate(self.values):
             axes.plot([values.min(), values.max()], [row, row], color=TOTAL, linewidth=4)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A proportional hazards regression: hazard ratios, the baseline hazard, and predicted survival curves."""
+"""A proportional hazards regression: hazard ratios, the baseline hazard, and predicted survival
+curves.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -49,7 +51,9 @@ class HazardResults(RegressionResults):
 
     @property
     def baseline_hazards(self) -> FloatArray:
-        """(J,) events per unit of time of a person with the `reference` values, where the offset is 0."""
+        """(J,) events per unit of time of a person with the `reference` values, where the offset is
+        0.
+        """
         return np.array(self.result["baseline"]["hazards"], dtype=np.float64)
 
     @property
@@ -58,7 +62,9 @@ class HazardResults(RegressionResults):
         return {str(k): float(v) for k, v in self.result["baseline"]["reference"].items()}
 
     def hazard_ratios(self) -> dict[str, tuple[float, float, float]]:
-        """(ratio, lower, upper) by term, with the intervals of the release; nan where not identifiable."""
+        """(ratio, lower, upper) by term, with the intervals of the release; nan where not
+        identifiable.
+        """
         values, ends = np.exp(np.asarray(self.params)), np.exp(self.conf_int())
         rows = zip(values.tolist(), ends.tolist(), strict=True)
         return {
@@ -74,12 +80,14 @@ class HazardResults(RegressionResults):
         level: float = 0.95,
         offset: float | Sequence[float] = 0.0,
     ) -> PredictedCurves:
-        """Survival curves of new public persons, a DataFrame or a mapping of columns, with intervals; costs nothing.
+        """Survival curves of new public persons, a DataFrame or a mapping of columns, with
+        intervals; costs nothing.
 
-        times: increasing, at most the last of the cuts; without them the cuts. Intervals are those of the
-        cumulative hazard's logarithm, of persons and noise together. offset: what is added to the persons' log hazards, of
-        each or of all: of a fit with `offset` its column's value, of one with `exposure` its logarithm. Raises ValueError for other times,
-        InvalidFormula for data that lack a column.
+        times: increasing, at most the last of the cuts; without them the cuts. Intervals are those
+        of the cumulative hazard's logarithm, of persons and noise together. offset: what is added
+        to the persons' log hazards, of each or of all: of a fit with `offset` its column's value,
+        of one with `exposure` its logarithm. Raises ValueError for other times, InvalidFormula for
+        data that lack a column.
         """
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
         if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():
@@ -111,7 +119,9 @@ class HazardResults(RegressionResults):
         )
 
     def plot_survival(self, frame: Frame, ax: Any = None) -> Any:
-        """Predicted curves of the frame's rows with pointwise 95 % bands; needs matplotlib, gives the Axes."""
+        """Predicted curves of the frame's rows with pointwise 95 % bands; needs matplotlib, gives
+        the Axes.
+        """
         axes = axes_of(ax)
         times = np.linspace(0.0, self.cuts[-1], _POINTS)
         found = self.predict_survival(frame, times.tolist())
@@ -127,7 +137,9 @@ class HazardResults(RegressionResults):
         return axes
 
     def _fitted(self) -> after_fit.Fitted:
-        """With an intercept of 0 in the baseline's place: predictions are logarithms of hazard ratios to all terms 0."""
+        """With an intercept of 0 in the baseline's place: predictions are logarithms of hazard
+        ratios to all terms 0.
+        """
         found = RegressionResults._fitted(self)  # noqa: SLF001 - of its own base; slots leave super() without a class
         covariance = np.zeros((len(self.names) + 1,) * 2)
         covariance[1:, 1:] = found.covariance
@@ -140,7 +152,9 @@ class HazardResults(RegressionResults):
         )
 
     def baseline_frame(self) -> Any:
-        """A pandas.DataFrame with one row for each interval: begin, end, hazard, std_err of its logarithm; needs pandas."""
+        """A pandas.DataFrame with one row for each interval: begin, end, hazard, std_err of its
+        logarithm; needs pandas.
+        """
         return _optional.pandas().DataFrame(
             {
                 "begin": np.append(0.0, self.cuts[:-1]),

@@ -20,8 +20,9 @@ _NAMES = {"wald": "Wald", "score": "Score (Rao)", "lr": "Likelihood-ratio-type"}
 class TestResults(Release):
     """A released test. Its null law counts sampling and privacy noise.
 
-    statistic and pvalue are NaN where a coefficient of the hypothesis is not identifiable; of a table of
-    terms, `table` has a row for each term, and statistic, df and pvalue are those of its first row.
+    statistic and pvalue are NaN where a coefficient of the hypothesis is not identifiable; of a
+    table of terms, `table` has a row for each term, and statistic, df and pvalue are those of its
+    first row.
 
     >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
     >>> test = ds.test("price ~ sqft_living + grade", "grade = 0", epsilon=1.0)

@@ -21,8 +21,8 @@ _NAMES = ("location", "scale")
 class LocationScaleResults(Release):
     """A released location and scale, in the units of the data.
 
-    Standard errors and intervals count sampling and privacy noise; `estimable` says which of the two
-    the release can tell from noise.
+    Standard errors and intervals count sampling and privacy noise; `estimable` says which of the
+    two the release can tell from noise.
 
     >>> found = ds.location_scale("price", epsilon=1.0)
     >>> found.location, found.scale, found.bse["location"]

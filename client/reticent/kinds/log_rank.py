@@ -36,13 +36,17 @@ class LogRankTest(Release):
 
     @property
     def observed_minus_expected(self) -> Vector:
-        """By group: noisy events beyond what one common hazard leads to expect; above 0, events come sooner."""
+        """By group: noisy events beyond what one common hazard leads to expect; above 0, events
+        come sooner.
+        """
         values = np.array(self.result["observed_minus_expected"], dtype=np.float64)
         return Vector(values, tuple(map(str, self.result["levels"])))
 
     @property
     def until(self) -> float:
-        """The time up to which events are compared: where the test was expected to be most powerful."""
+        """The time up to which events are compared: where the test was expected to be most
+        powerful.
+        """
         return float(self.result["until"])
 
     @property

@@ -21,7 +21,8 @@ _BAND = 0.4  # opacity
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class QuantileRegressionResults(Release):
-    """Released regressions of one or several quantiles; each of `fits` is a regression with all that one has.
+    """Released regressions of one or several quantiles; each of `fits` is a regression with all
+    that one has.
 
     >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
     >>> found.fits[0.5].params["grade"], found.fits[0.25].conf_int(), found.to_frame()
@@ -85,9 +86,11 @@ class QuantileRegressionResults(Release):
         return pandas.concat(frames, ignore_index=True)
 
     def plot(self, ax: Any = None) -> Any:
-        """Each coefficient by τ with its 95 % interval (thin bars); needs matplotlib, gives the first Axes.
+        """Each coefficient by τ with its 95 % interval (thin bars); needs matplotlib, gives the
+        first Axes.
 
-        The intercept is left out where there are other terms. With `ax` the first of them alone is drawn.
+        The intercept is left out where there are other terms. With `ax` the first of them alone is
+        drawn.
         """
         names = next(iter(self.fits.values())).names
         shown = [j for j, name in enumerate(names) if len(names) == 1 or name != _INTERCEPT]

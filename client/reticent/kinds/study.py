@@ -47,7 +47,8 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Study(Release):
-    """Noisy second moments of some columns. Analyses are free; intervals count sampling and privacy noise.
+    """Noisy second moments of some columns. Analyses are free; intervals count sampling and privacy
+    noise.
 
     >>> study = ds.study(["price", "sqft_living", "grade", "bedrooms"], epsilon=4.0)
     >>> study.ols("price ~ sqft_living + grade").summary()
@@ -82,12 +83,16 @@ class Study(Release):
 
     @property
     def nobs(self) -> int:
-        """The data set's public number of records (not of those that were in use); of persons where these have several rows."""
+        """The data set's public number of records (not of those that were in use); of persons where
+        these have several rows.
+        """
         return int(self.result["n"])
 
     @property
     def main(self) -> StudyFit:
-        """The declared formula's fit, with errors that are robust to heteroscedasticity. Raises KeyError without one."""
+        """The declared formula's fit, with errors that are robust to heteroscedasticity. Raises
+        KeyError without one.
+        """
         if "main" not in self._own:
             raise KeyError("The study was asked for without a main formula; ols() has any.")
         result = dict(self._own["main"]) | {"tuning": None}
@@ -102,7 +107,8 @@ class Study(Release):
         return self._fit(self._read(formula))
 
     def ridge(self, formula: str, penalty: float) -> StudyFit:
-        """Ridge regression: `penalty` is added to the mean square of each standardised column but the intercept.
+        """Ridge regression: `penalty` is added to the mean square of each standardised column but
+        the intercept.
 
         The target is the ridge's own coefficients, not least squares'.
         """
@@ -131,7 +137,8 @@ class Study(Release):
         return lasso_path(self._moments, model_of(self._moments, specification))
 
     def iv(self, formula: str) -> InstrumentalFit:
-        """Two-stage least squares, `y ~ d + w | z + w`: exogenous regressors stand on both sides of the bar.
+        """Two-stage least squares, `y ~ d + w | z + w`: exogenous regressors stand on both sides of
+        the bar.
 
         >>> fit = study.iv("price ~ sqft_living + grade | bedrooms + grade")
         >>> fit.first_stage, fit.anderson_rubin()
@@ -142,7 +149,8 @@ class Study(Release):
     def robustness(
         self, base: str, variations: Sequence[str], term: str | None = None
     ) -> SpecificationCurve:
-        """A coefficient over specifications. variations: "+ x", "- x" or whole formulas. term: the base's first one.
+        """A coefficient over specifications. variations: "+ x", "- x" or whole formulas. term: the
+        base's first one.
 
         >>> study.robustness("price ~ grade + sqft_living", ["- sqft_living", "+ bedrooms"]).plot()
         """
@@ -157,7 +165,8 @@ class Study(Release):
     def select(self, response: str, candidates: Sequence[str] | None = None) -> Selection:
         """The subset of candidate terms with the best BIC; all other columns without candidates.
 
-        Its intervals are simultaneous over all subsets. Nominal ones of a chosen subset are too short.
+        Its intervals are simultaneous over all subsets. Nominal ones of a chosen subset are too
+        short.
         """
         moments, columns = self._moments, self._columns
         place = columns.one(response)
@@ -209,7 +218,9 @@ class Study(Release):
         return mediation(self._moments, place(x), place(mediator), place(y), fixed)
 
     def r2(self, formula: str) -> tuple[float, float, float]:
-        """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta method, within [0, 1])."""
+        """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta
+        method, within [0, 1]).
+        """
         specification = self._read(formula)
         if not specification.intercept:
             raise InvalidFormula("R squared is for formulas with an intercept.")
@@ -219,7 +230,8 @@ class Study(Release):
         return value, float(low), float(high)
 
     def twin(self, rows: int = 1000, seed: int = 0, variables: Sequence[str] | None = None) -> Any:
-        """An invented table with the released means, deviations and correlations, as a pandas.DataFrame.
+        """An invented table with the released means, deviations and correlations, as a
+        pandas.DataFrame.
 
         For trying programs and plots; it knows of no bounds, tails or curves.
         """
@@ -231,8 +243,9 @@ class Study(Release):
         )
 
     def to_frame(self) -> Any:
-        """Means and standard deviations by column, with standard errors; needs pandas. Deviations from a person's means have
-        standard deviations only."""
+        """Means and standard deviations by column, with standard errors; needs pandas. Deviations
+        from a person's means have standard deviations only.
+        """
         moments, rows = self._moments, []
         for place in range(1, len(moments.names)):
             found = moments.covariance((place,))[0, 0]
@@ -331,7 +344,9 @@ class Study(Release):
         return StudyFit(document(self.release, {"formula": specification.text}, result))
 
     def _unsaid(self, specification: Specification) -> list[str]:
-        """What to say where a formula reads filled cells and leaves out the indicator that says which they are."""
+        """What to say where a formula reads filled cells and leaves out the indicator that says
+        which they are.
+        """
         used = {self._moments.names[k] for k in specification.terms}
         wanted = unsaid_indicators(self.result["variables"], used)
         if not wanted:

@@ -98,7 +98,9 @@ class BlockResults(RegressionResults):
         )
 
     def summary(self, *, exp: bool = False) -> Text:
-        """The estimates, the guarantee and the charge as a text. exp: exponentials of the estimates."""
+        """The estimates, the guarantee and the charge as a text. exp: exponentials of the
+        estimates.
+        """
         table = text_table(*coefficient_cells(self, exp=exp))
         facts = (
             f"Records: {self.nobs:,}   blocks: {self.blocks:,} of {self.rows_per_block:,} records"

@@ -26,7 +26,9 @@ _BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A number computed from released ones, its standard error (persons and noise) and 95 % interval."""
+    """A number computed from released ones, its standard error (persons and noise) and 95 %
+    interval.
+    """
 
     value: float
     standard_error: float
@@ -62,7 +64,9 @@ class Curve:
 
     @property
     def at_risk(self) -> FloatArray:
-        """(k,) noisy numbers at risk when each interval begins: after the time before, 0 for the first."""
+        """(k,) noisy numbers at risk when each interval begins: after the time before, 0 for the
+        first.
+        """
         return self._array("at_risk")
 
     @property
@@ -96,7 +100,8 @@ class Curve:
         return np.array(self.content["confidence_intervals"], dtype=np.float64).reshape(-1, 2)
 
     def at(self, time: float) -> tuple[float, float, float]:
-        """(survival, lower, upper) at the last of the times that is not after `time`; (1, 1, 1) before the first.
+        """(survival, lower, upper) at the last of the times that is not after `time`; (1, 1, 1)
+        before the first.
 
         Raises ValueError beyond the curve's end.
         """
@@ -114,7 +119,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class SurvivalCurves(Release):
-    """Released survival curves; without groups the release has the one curve's properties in `curve`.
+    """Released survival curves; without groups the release has the one curve's properties in
+    `curve`.
 
     >>> found = ds.survival_curve("days", "sold", by="waterfront", epsilon=1.0)
     >>> found.curves["1"].median, found.curves["1"].at(60.0), found.plot()
@@ -181,21 +187,23 @@ class SurvivalCurves(Release):
     def difference(self, level: str, other: str, time: float) -> Contrast:
         """Survival of `level` less that of `other` up to `time`, with its 95 % interval. Free.
 
-        The groups' persons are different ones; their noise is taken as independent, though knowing the number
-        of all records ties it by a share of one in the number of cells. Raises KeyError for an unknown
-        level, ValueError for a time before the first or beyond an end of a curve.
+        The groups' persons are different ones; their noise is taken as independent, though knowing
+        the number of all records ties it by a share of one in the number of cells. Raises KeyError
+        for an unknown level, ValueError for a time before the first or beyond an end of a curve.
         """
         return _difference(*(_at(self.curves[each], time) for each in (level, other)))
 
     def restricted_mean_difference(self, level: str, other: str) -> Contrast:
-        """The restricted mean of `level` less that of `other`, up to the horizon, with its 95 % interval. Free.
-        Raises KeyError for an unknown level."""
+        """The restricted mean of `level` less that of `other`, up to the horizon, with its 95 %
+        interval. Free. Raises KeyError for an unknown level.
+        """
         curves = (self.curves[each] for each in (level, other))
         return _difference(*((c.restricted_mean, c.restricted_mean_se) for c in curves))
 
     def restricted_mean_ratio(self, level: str, other: str) -> Contrast:
-        """The restricted mean of `level` over that of `other`, up to the horizon; its standard error is of its
-        logarithm. Free. Raises KeyError for an unknown level."""
+        """The restricted mean of `level` over that of `other`, up to the horizon; its standard
+        error is of its logarithm. Free. Raises KeyError for an unknown level.
+        """
         first, second = (self.curves[each] for each in (level, other))
         ratio = first.restricted_mean / second.restricted_mean
         parts = [c.restricted_mean_se / c.restricted_mean for c in (first, second)]
@@ -204,8 +212,9 @@ class SurvivalCurves(Release):
         return Contrast(ratio, error, (float(ends[0]), float(ends[1])))
 
     def plot(self, ax: Any = None, *, at_risk: bool = True) -> Any:
-        """Step curves with pointwise 95 % bands and, under them, the numbers at risk (`at_risk`); needs matplotlib,
-        gives the Axes."""
+        """Step curves with pointwise 95 % bands and, under them, the numbers at risk (`at_risk`);
+        needs matplotlib, gives the Axes.
+        """
         axes = axes_of(ax)
         for curve in self.curves.values():
             times = np.append(0.0, curve.times)

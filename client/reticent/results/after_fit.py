@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a released regression tells for nothing: predictions, marginal effects, marginal means, contrasts.
+"""What a released regression tells for nothing: predictions, marginal effects, marginal means,
+contrasts.
 
-Everything is a smooth function of the coefficients with the delta method's covariance, which counts the privacy noise.
-The new data are public: no record of the data set is read. Sources: statsmodels' get_margeff; Searle, Speed & Milliken
-(1980) and emmeans for marginal means.
+Everything is a smooth function of the coefficients with the delta method's covariance, which counts
+the privacy noise. The new data are public: no record of the data set is read. Sources: statsmodels'
+get_margeff; Searle, Speed & Milliken (1980) and emmeans for marginal means.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,9 @@ _TIGHT = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A fit as its parts. params (p,), covariance (p, p); can_test: whether combinations (k, p) are estimable."""
+    """A fit as its parts. params (p,), covariance (p, p); can_test: whether combinations (k, p) are
+    estimable.
+    """
 
     terms: tuple[str, ...]
     params: FloatArray
@@ -64,7 +67,9 @@ class Fitted:
 
 
 def widening(ends: FloatArray, params: FloatArray, bse: FloatArray, level: float) -> float:
-    """By how much the released intervals (p, 2) are wider than normal ones: the largest ratio, at least 1."""
+    """By how much the released intervals (p, 2) are wider than normal ones: the largest ratio, at
+    least 1.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = (ends[:, 1] - ends[:, 0]) / (2 * float(ndtri((1 + level) / 2)) * bse)
     usable = ratios[np.isfinite(ratios) & np.isfinite(params)]
@@ -110,7 +115,9 @@ def margins(
 def marginal_means(
     fit: Fitted, factor: str, at: Mapping[str, float] | None, baseline: str | None
 ) -> Effects:
-    """Linear predictors at the levels of a factor, averaged over a grid of the other factors' levels."""
+    """Linear predictors at the levels of a factor, averaged over a grid of the other factors'
+    levels.
+    """
     names, L = _grid_means(fit, factor, at or {}, baseline)
     about = f"Marginal means of {factor}, on the scale of the linear predictor."
     return _effects(fit, names, fit.linear(L), L, about)
@@ -119,7 +126,9 @@ def marginal_means(
 def contrasts(
     fit: Fitted, factor: str, method: str, at: Mapping[str, float] | None, baseline: str | None
 ) -> Effects:
-    """Differences of marginal means: "pairwise" (each level minus each later one) or "trt.vs.ctrl"."""
+    """Differences of marginal means: "pairwise" (each level minus each later one) or
+    "trt.vs.ctrl".
+    """
     names, L = _grid_means(fit, factor, at or {}, baseline, differences=True)
     pairs = {
         "pairwise": list(combinations(range(len(names)), 2)),
@@ -173,7 +182,9 @@ def _weights(weights: Sequence[float] | None, n: int) -> FloatArray:
 
 
 def _constant(fit: Fitted) -> Frame:
-    """A frame for effects that are the same everywhere. Raises InvalidFormula where they are not."""
+    """A frame for effects that are the same everywhere. Raises InvalidFormula where they are
+    not.
+    """
     linear = fit.link.linear and all(
         term in (*fit.design.numbers, "Intercept") or "[" in term for term in fit.terms
     )
@@ -194,7 +205,9 @@ def _grid_means(
     *,
     differences: bool = False,
 ) -> tuple[list[str], FloatArray]:
-    """(levels, rows (k, p)): means of the design over a grid in which the other factors' levels weigh alike."""
+    """(levels, rows (k, p)): means of the design over a grid in which the other factors' levels
+    weigh alike.
+    """
     design = fit.design
     if factor not in design.factors:
         raise InvalidFormula(
@@ -213,7 +226,8 @@ def _grid_means(
 
 
 def _placed(design: Design, factor: str, at: Mapping[str, float], free: bool) -> dict[str, float]:
-    """Values of the numeric columns; free: those that stand beside no level of the factor cancel, and may be left out.
+    """Values of the numeric columns; free: those that stand beside no level of the factor cancel,
+    and may be left out.
 
     Raises InvalidFormula where one is needed and not given.
     """

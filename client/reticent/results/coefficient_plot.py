@@ -24,8 +24,9 @@ def draw(fit: Coefficients, ax: Any = None) -> Any:
     """Coefficients with 95 % intervals, the part from sampling alone drawn thick; the Axes.
 
     The intercept is left out where there are other terms, since it dwarfs them. A coefficient that
-    is not identifiable keeps its line, and nothing is drawn on it. Where the widest interval would hide the
-    narrowest, and no axes are given, each coefficient has axes of its own; the first are returned.
+    is not identifiable keeps its line, and nothing is drawn on it. Where the widest interval would
+    hide the narrowest, and no axes are given, each coefficient has axes of its own; the first are
+    returned.
     """
     several = len(fit.names) > 1
     shown = [i for i, name in enumerate(fit.names) if not (several and name == INTERCEPT)]

@@ -120,7 +120,9 @@ def ratio_rows(fit: Coefficients) -> list[tuple[str, ...]]:
 
 
 def warnings(fit: Coefficients) -> list[str]:
-    """Sentences about coefficients whose interval the noise has made useless: one for all that it has befallen alike."""
+    """Sentences about coefficients whose interval the noise has made useless: one for all that it
+    has befallen alike.
+    """
     befallen: dict[str, list[str]] = {}
     for i, name in enumerate(fit.names):
         befallen.setdefault(_verdict(fit, i), []).append(name)
@@ -140,7 +142,9 @@ _SENTENCES = {
     "records or fewer terms.",
     "noisy": "Intervals that are mostly privacy noise: {names}.",
 }
-"""What is said of each verdict; in brackets how many times as wide as sampling alone would make an interval."""
+"""What is said of each verdict; in brackets how many times as wide as sampling alone would make an
+interval.
+"""
 
 
 def _verdict(fit: Coefficients, i: int) -> str:

@@ -17,7 +17,9 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Coefficients(Release):
-    """p released coefficients, in the units of the data. Everything here is free post-processing."""
+    """p released coefficients, in the units of the data. Everything here is free
+    post-processing.
+    """
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -31,12 +33,16 @@ class Coefficients(Release):
 
     @property
     def bse(self) -> Vector:
-        """(p,) standard errors: sampling and privacy noise together; NaN where a coefficient is not identifiable."""
+        """(p,) standard errors: sampling and privacy noise together; NaN where a coefficient is not
+        identifiable.
+        """
         return self._errors("standard_errors")
 
     @property
     def privacy_bse(self) -> Vector:
-        """(p,) the privacy noise's part of the standard errors; NaN where a coefficient is not identifiable."""
+        """(p,) the privacy noise's part of the standard errors; NaN where a coefficient is not
+        identifiable.
+        """
         return self._errors("privacy_standard_errors")
 
     @property
@@ -68,17 +74,23 @@ class Coefficients(Release):
 
     @property
     def clusters(self) -> float | None:
-        """The noisy number of persons with a row in use, where a person's rows count together; else None."""
+        """The noisy number of persons with a row in use, where a person's rows count together; else
+        None.
+        """
         return _optional_number(self.result.get("clusters"))
 
     @property
     def effective_clusters(self) -> float | None:
-        """How many equal persons would have scores that vary as theirs; None where rows count one by one."""
+        """How many equal persons would have scores that vary as theirs; None where rows count one
+        by one.
+        """
         return _optional_number(self.result.get("effective_clusters"))
 
     @property
     def df_resid(self) -> Vector | None:
-        """(p,) degrees of freedom of intervals and p-values, where standard errors are by person; else None."""
+        """(p,) degrees of freedom of intervals and p-values, where standard errors are by person;
+        else None.
+        """
         given = self.result.get("degrees_of_freedom") is not None
         return self._vector("degrees_of_freedom") if given else None
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fit's design columns on new data, from the terms' names alone.
 
-The names of released terms say what each column is: products of values, `log(x)`, `I(x**2)`, and the indicators
-`g[b]` of a factor's levels (factor_levels), joined by `:`. So no formula is multiplied out again here, and the coding is the server's.
-`poly` and `bs` stand on declared bounds, which a release does not hold: they are refused.
+The names of released terms say what each column is: products of values, `log(x)`, `I(x**2)`, and
+the indicators `g[b]` of a factor's levels (factor_levels), joined by `:`. So no formula is
+multiplied out again here, and the coding is the server's. `poly` and `bs` stand on declared bounds,
+which a release does not hold: they are refused.
 """
 
 import re
@@ -40,11 +41,15 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "month": months,
 }
 _STEP = 1e-30
-"""Of complex-step derivatives: far below rounding, so that their only error is rounding (Squire & Trapp, 1998)."""
+"""Of complex-step derivatives: far below rounding, so that their only error is rounding (Squire &
+Trapp, 1998).
+"""
 
 
 class Design:
-    """p columns by their terms' names. Raises InvalidFormula for a column that new data cannot give."""
+    """p columns by their terms' names. Raises InvalidFormula for a column that new data cannot
+    give.
+    """
 
     def __init__(self, terms: Sequence[str]) -> None:
         self._terms = [
@@ -62,10 +67,11 @@ class Design:
         return {column: tuple(levels) for column, levels in found.items()}
 
     def has_baseline(self, factor: str) -> bool:
-        """Whether a factor has a level without an indicator. Raises InvalidFormula where the names do not tell.
+        """Whether a factor has a level without an indicator. Raises InvalidFormula where the names
+        do not tell.
 
-        It has where every product with an indicator stands beside the same product without it, the rule of the
-        coding; where no such product is there, every level has an indicator.
+        It has where every product with an indicator stands beside the same product without it, the
+        rule of the coding; where no such product is there, every level has an indicator.
         """
         if self._factor(factor).contrast is not None:
             return True
@@ -111,7 +117,9 @@ class Design:
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
     def completed(self, frame: Frame) -> Frame:
-        """The frame with the months and years that are factors, where it has their dates. Raises InvalidFormula of a list."""
+        """The frame with the months and years that are factors, where it has their dates. Raises
+        InvalidFormula of a list.
+        """
         if not hasattr(frame, "keys"):
             raise InvalidFormula(
                 'New data are columns by name: a data frame, or {"x": [1, 2], "g": ["a", "b"]}.'

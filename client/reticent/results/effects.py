@@ -24,8 +24,9 @@ class Effects:
     >>> fit = ds.linear_regression("price ~ sqft_living + C(waterfront)", epsilon=2.0)
     >>> fit.margins().conf_int(), fit.contrasts("waterfront").summary()
 
-    estimable: (k,) False where a combination is mostly privacy noise; its numbers are NaN. widening: of intervals
-    relative to normal ones, as in the fit that they come from. about: what is estimated, in words.
+    estimable: (k,) False where a combination is mostly privacy noise; its numbers are NaN.
+    widening: of intervals relative to normal ones, as in the fit that they come from. about: what
+    is estimated, in words.
     """
 
     names: tuple[str, ...]
@@ -115,7 +116,9 @@ def combined(
     widening: float,
     about: str,
 ) -> Effects:
-    """Effects by the delta method: values (k,), gradient (k, p), covariance (p, p); NaN where not identifiable."""
+    """Effects by the delta method: values (k,), gradient (k, p), covariance (p, p); NaN where not
+    identifiable.
+    """
     G = np.nan_to_num(gradient)
     C = G @ np.nan_to_num(covariance) @ G.T
     lost = ~np.array(estimable, dtype=bool) | ~np.isfinite(values)

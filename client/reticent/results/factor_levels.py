@@ -34,7 +34,9 @@ _CONSTANTS = {("Sum", "mean"), ("Helmert", "H.intercept")}
 
 @dataclass(frozen=True)
 class Indicator:
-    """A column of a factor. factor: as written, with its grouping. level: None for the column of ones."""
+    """A column of a factor. factor: as written, with its grouping. level: None for the column of
+    ones.
+    """
 
     factor: str
     level: str | None

@@ -22,9 +22,11 @@ def _ends(values: FloatArray, bse: FloatArray, alpha: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class GroupDifferences:
-    """Differences between the groups of one release, free: the errors of two groups are independent.
+    """Differences between the groups of one release, free: the errors of two groups are
+    independent.
 
-    values, bse: named "b - a". Each interval has its level by itself; for a test of equal means ask for `anova` or `t_test`.
+    values, bse: named "b - a". Each interval has its level by itself; for a test of equal means ask
+    for `anova` or `t_test`.
     """
 
     values: Vector
@@ -57,7 +59,8 @@ class GroupDifferences:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class GroupEstimates(Release):
-    """A released count, sum or mean of each group, in the units of the data: one release, charged once.
+    """A released count, sum or mean of each group, in the units of the data: one release, charged
+    once.
 
     >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
     >>> found.values["1"], found.conf_int(), found.differences()
@@ -84,7 +87,9 @@ class GroupEstimates(Release):
 
     @property
     def privacy_bse(self) -> Vector:
-        """The privacy noise's part of the standard errors; of counts and sums, which have no other, all."""
+        """The privacy noise's part of the standard errors; of counts and sums, which have no other,
+        all.
+        """
         found = [g.get("privacy_standard_error", g["standard_error"]) for g in self._groups]
         return Vector(found, self.levels)
 
@@ -96,7 +101,8 @@ class GroupEstimates(Release):
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
         """(groups, 2) intervals: at 0.05 those that were released, else by the normal law.
 
-        A released interval of a mean is all of what the declared bounds allow where the group is too small to say more.
+        A released interval of a mean is all of what the declared bounds allow where the group is
+        too small to say more.
         """
         released = [group["confidence_interval"] for group in self._groups]
         level = float(self._groups[0]["confidence_level"])
@@ -105,7 +111,8 @@ class GroupEstimates(Release):
         return _ends(np.asarray(self.values), np.asarray(self.bse), alpha)
 
     def differences(self, reference: str | None = None) -> GroupDifferences:
-        """Of every pair of groups, or of each group from `reference`, with intervals. Raises KeyError for an unknown level.
+        """Of every pair of groups, or of each group from `reference`, with intervals. Raises
+        KeyError for an unknown level.
 
         >>> ds.mean("price", by="waterfront", epsilon=0.5).differences("0")
         """

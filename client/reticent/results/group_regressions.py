@@ -17,7 +17,8 @@ from reticent.results.several import FitTable
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class GroupRegressions(Release):
-    """Released fits of one model in every group, charged once: each of `fits` is a regression with all that one has.
+    """Released fits of one model in every group, charged once: each of `fits` is a regression with
+    all that one has.
 
     >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
     >>> found.fits["1"].params["grade"], found.compare("0", "1").conf_int(), found.table()
@@ -46,8 +47,9 @@ class GroupRegressions(Release):
         return int(self.result["n"])
 
     def compare(self, reference: str, level: str) -> Effects:
-        """Differences of the coefficients, those of `level` less those of `reference`, with intervals: groups are disjoint, so
-        their errors are independent. Costs nothing. Raises KeyError for an unknown level.
+        """Differences of the coefficients, those of `level` less those of `reference`, with
+        intervals: groups are disjoint, so their errors are independent. Costs nothing. Raises
+        KeyError for an unknown level.
 
         >>> found = ds.linear_regression("price ~ grade", by="waterfront", epsilon=1.0)
         >>> found.compare("0", "1").summary()

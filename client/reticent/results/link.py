@@ -53,7 +53,9 @@ _BY_NAME = {
 
 
 def link_of(result: Mapping[str, Any]) -> Link:
-    """The link of a released fit; the identity for a linear model. Raises InvalidQuery for one that is not known."""
+    """The link of a released fit; the identity for a linear model. Raises InvalidQuery for one that
+    is not known.
+    """
     name = link_name(result)
     if name not in _BY_NAME:
         raise InvalidQuery(

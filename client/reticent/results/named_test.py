@@ -84,7 +84,9 @@ class NamedTest(Release):
 
     @property
     def groups(self) -> tuple[Mapping[str, Any], ...]:
-        """What was released of each group: level, number, and mean and the like where the test has it."""
+        """What was released of each group: level, number, and mean and the like where the test has
+        it.
+        """
         if "groups" in self.result:
             return tuple(self.result["groups"])
         columns = {
@@ -104,7 +106,9 @@ class NamedTest(Release):
         return float(low), float(high)
 
     def to_frame(self) -> Any:
-        """A pandas.DataFrame of one row: effect, interval, statistic, df and p-value; needs pandas."""
+        """A pandas.DataFrame of one row: effect, interval, statistic, df and p-value; needs
+        pandas.
+        """
         low, high = self.conf_int()
         row: dict[str, float | None] = {"effect": self.effect, "lower": low, "upper": high}
         row |= {"statistic": self.statistic, "df": self.df, "p_value": self.pvalue}

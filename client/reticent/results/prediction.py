@@ -16,13 +16,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Prediction:
-    """Predicted means (n,) of new data; standard errors count sampling and privacy noise. Free of charge.
+    """Predicted means (n,) of new data; standard errors count sampling and privacy noise. Free of
+    charge.
 
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> fit.get_prediction({"sqft_living": [1500, 2500], "grade": [7, 9]}).summary_frame()
 
-    linear, linear_se: of the linear predictor. scale: the residuals', None where a family has none: then there are no
-    prediction intervals. Entries are NaN where a prediction is mostly privacy noise or a cell is missing.
+    linear, linear_se: of the linear predictor. scale: the residuals', None where a family has none:
+    then there are no prediction intervals. Entries are NaN where a prediction is mostly privacy
+    noise or a cell is missing.
     """
 
     linear: FloatArray
@@ -33,7 +35,9 @@ class Prediction:
 
     @property
     def predicted_mean(self) -> FloatArray:
-        """(n,) means in the units of the response as the formula has it (log(y) stays a logarithm)."""
+        """(n,) means in the units of the response as the formula has it (log(y) stays a
+        logarithm).
+        """
         return self.link.mean(self.linear)
 
     @property
@@ -42,7 +46,8 @@ class Prediction:
         return np.asarray(self.link.slope(self.linear) * self.linear_se)
 
     def conf_int(self, alpha: float = 0.05, *, obs: bool = False) -> FloatArray:
-        """(n, 2) intervals of the means, through the link; obs: of one new observation with normal residuals.
+        """(n, 2) intervals of the means, through the link; obs: of one new observation with normal
+        residuals.
 
         Raises ValueError for obs where no residual scale was released. The scale is taken as known.
         """
@@ -58,7 +63,9 @@ class Prediction:
         return np.column_stack(ends)
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """A pandas.DataFrame with statsmodels' columns; obs_ci_* where a residual scale was released."""
+        """A pandas.DataFrame with statsmodels' columns; obs_ci_* where a residual scale was
+        released.
+        """
         lower, upper = self.conf_int(alpha).T
         columns = {
             "mean": self.predicted_mean,

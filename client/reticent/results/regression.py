@@ -21,7 +21,9 @@ from reticent.results.link import link_of
 from reticent.results.prediction import Prediction
 
 _MOSTLY = 0.3
-"""Share of a combination's variance that may lie in unresolved directions: that of the server's flags."""
+"""Share of a combination's variance that may lie in unresolved directions: that of the server's
+flags.
+"""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -42,9 +44,9 @@ class RegressionResults(Coefficients):
     def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
         """A joint test of linear hypotheses such as "x1 = 0, x2 = x3"; costs nothing.
 
-        Raises InvalidHypothesis, or NotEstimable where a combination that is tested lies in a direction
-        that is mostly privacy noise. Of a collinear pair neither coefficient can be tested, but what they
-        do together can.
+        Raises InvalidHypothesis, or NotEstimable where a combination that is tested lies in a
+        direction that is mostly privacy noise. Of a collinear pair neither coefficient can be
+        tested, but what they do together can.
         """
         texts, R, r = _hypothesis_grammar.parse(hypotheses, self.names)
         untestable = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
@@ -59,7 +61,8 @@ class RegressionResults(Coefficients):
 
     @property
     def rsquared(self) -> float:
-        """R², released where the question asked for `fit_statistics=True`; of a binomial model Efron's. NaN where noise hides it.
+        """R², released where the question asked for `fit_statistics=True`; of a binomial model
+        Efron's. NaN where noise hides it.
 
         Raises NotFound where it was not asked for.
         """
@@ -72,7 +75,9 @@ class RegressionResults(Coefficients):
 
     @property
     def rsquared_interval(self) -> tuple[float, float]:
-        """A 95 % interval of a linear model's R², sampling and noise; (NaN, NaN) without one. As `rsquared`."""
+        """A 95 % interval of a linear model's R², sampling and noise; (NaN, NaN) without one. As
+        `rsquared`.
+        """
         low, high = self._statistics().get("rsquared_interval") or (float("nan"),) * 2
         return float(low), float(high)
 
@@ -89,12 +94,15 @@ class RegressionResults(Coefficients):
 
     @property
     def dispersion_interval(self) -> tuple[float, float]:
-        """Of an estimated α at the release's level, sampling and noise; (NaN, NaN) where it was given, or hidden by the noise."""
+        """Of an estimated α at the release's level, sampling and noise; (NaN, NaN) where it was
+        given, or hidden by the noise.
+        """
         low, high = self.result.get("dispersion_interval") or (float("nan"),) * 2
         return float(low), float(high)
 
     def f_test(self) -> WaldTest:
-        """Of all coefficients but the intercept being 0: a Wald test of the released fit, free; its F is statistic / df.
+        """Of all coefficients but the intercept being 0: a Wald test of the released fit, free; its
+        F is statistic / df.
 
         >>> ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0).f_test().pvalue
         """
@@ -110,15 +118,18 @@ class RegressionResults(Coefficients):
         return dict(self.result["statistics"])
 
     def predict(self, frame: Frame) -> FloatArray:
-        """(n,) predicted means of new public data, a DataFrame or a mapping of columns; costs nothing.
+        """(n,) predicted means of new public data, a DataFrame or a mapping of columns; costs
+        nothing.
 
-        They are in the units of the response as the formula has it. NaN where a cell is missing or the
-        prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column.
+        They are in the units of the response as the formula has it. NaN where a cell is missing or
+        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column.
         """
         return self.get_prediction(frame).predicted_mean
 
     def get_prediction(self, frame: Frame) -> Prediction:
-        """Predictions with standard errors and intervals: `get_prediction(frame).summary_frame()`."""
+        """Predictions with standard errors and intervals:
+        `get_prediction(frame).summary_frame()`.
+        """
         self._check_level()
         return after_fit.prediction(self._fitted(), frame)
 
@@ -129,18 +140,20 @@ class RegressionResults(Coefficients):
         weights: Sequence[float] | None = None,
         dummy: Sequence[str] = (),
     ) -> Effects:
-        """Average marginal effects over the rows of a public frame, through the link; costs nothing.
+        """Average marginal effects over the rows of a public frame, through the link; costs
+        nothing.
 
-        One row of typical or released values gives the effects there. A linear model without functions and
-        interactions needs no frame. weights: (n,) of the rows, such as released shares. dummy: 0/1 columns
-        whose change from 0 to 1 is meant.
+        One row of typical or released values gives the effects there. A linear model without
+        functions and interactions needs no frame. weights: (n,) of the rows, such as released
+        shares. dummy: 0/1 columns whose change from 0 to 1 is meant.
         """
         return after_fit.margins(self._fitted(), frame, weights, dummy)
 
     def marginal_means(
         self, factor: str, *, at: Mapping[str, float] | None = None, baseline: str | None = None
     ) -> Effects:
-        """Linear predictors at each level of a factor, the other factors' levels weighing alike (as emmeans).
+        """Linear predictors at each level of a factor, the other factors' levels weighing alike (as
+        emmeans).
 
         at: the values of the numeric columns. baseline: the name of the level without an indicator.
         """
@@ -155,7 +168,9 @@ class RegressionResults(Coefficients):
         at: Mapping[str, float] | None = None,
         baseline: str | None = None,
     ) -> Effects:
-        """Differences of marginal means: "pairwise", or "trt.vs.ctrl" against the first level; costs nothing."""
+        """Differences of marginal means: "pairwise", or "trt.vs.ctrl" against the first level;
+        costs nothing.
+        """
         return after_fit.contrasts(self._fitted(), factor, method, at, baseline)
 
     def _check_level(self) -> None:
@@ -185,8 +200,8 @@ class RegressionResults(Coefficients):
     def _can_test(self, R: FloatArray) -> bool:
         """By the released directions; by the flags of what R (k, p) names where a release has none.
 
-        A coefficient that the directions tell and that has no interval all the same is decided by few records or few
-        events: then nothing that is made of it has one.
+        A coefficient that the directions tell and that has no interval all the same is decided by
+        few records or few events: then nothing that is made of it has one.
         """
         directions = self.result.get("directions")
         named = np.flatnonzero(np.any(R, axis=0))
@@ -201,7 +216,9 @@ class RegressionResults(Coefficients):
         return not withheld and _hypotheses.unresolved_share(R, directions) <= _MOSTLY
 
     def summary(self, *, exp: bool = False) -> Text:
-        """The fit, its guarantee and its charge as a text. exp: exponentials (odds ratios, rate ratios)."""
+        """The fit, its guarantee and its charge as a text. exp: exponentials (odds ratios, rate
+        ratios).
+        """
         lines = summary_lines(self, self._headline(), self._footer(), exp=exp)
         return Text("\n".join(lines))
 
@@ -212,7 +229,9 @@ class RegressionResults(Coefficients):
         return "".join([head._repr_html_(), table, foot._repr_html_(), end._repr_html_()])
 
     def plot(self, ax: Any = None) -> Any:
-        """Coefficients with intervals (thick: from sampling alone); needs matplotlib, gives the Axes."""
+        """Coefficients with intervals (thick: from sampling alone); needs matplotlib, gives the
+        Axes.
+        """
         return coefficient_plot.draw(self, ax)
 
     def check(self) -> None:

@@ -90,10 +90,12 @@ class FitTable:
 
 
 def table(fits: Fits, *, exp: bool = False, stars: bool = True) -> FitTable:
-    """Coefficients of several fits, standard errors in parentheses below, and records, scales and charges.
+    """Coefficients of several fits, standard errors in parentheses below, and records, scales and
+    charges.
 
-    fits: a sequence, or a mapping from the columns' titles. exp: exponentials (odds ratios, rate ratios), with standard
-    errors by the delta method. What is not identifiable has a dash. Costs nothing.
+    fits: a sequence, or a mapping from the columns' titles. exp: exponentials (odds ratios, rate
+    ratios), with standard errors by the delta method. What is not identifiable has a dash. Costs
+    nothing.
 
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> print(reticent.table([fit]).latex())
@@ -111,10 +113,12 @@ def table(fits: Fits, *, exp: bool = False, stars: bool = True) -> FitTable:
 
 
 def compare(fit1: Coefficients, fit2: Coefficients, *, independent: bool = False) -> Effects:
-    """Differences of the coefficients that two fits share, the second's less the first's. Costs nothing.
+    """Differences of the coefficients that two fits share, the second's less the first's. Costs
+    nothing.
 
-    Fits on the same records are correlated, and by how much no release says: the standard error is the sum of the two,
-    which holds for any correlation. independent: for disjoint records (such as two groups): the root of the sum of squares.
+    Fits on the same records are correlated, and by how much no release says: the standard error is
+    the sum of the two, which holds for any correlation. independent: for disjoint records (such as
+    two groups): the root of the sum of squares.
 
     >>> fit = ds.linear_regression("price ~ sqft_living", epsilon=1.0)
     >>> more = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -141,9 +145,11 @@ def compare(fit1: Coefficients, fit2: Coefficients, *, independent: bool = False
 
 
 def plot_fits(fits: Fits, terms: Sequence[str] | None = None, ax: Any = None) -> Any:
-    """Coefficients of several fits with 95 % intervals, one row a term; needs matplotlib, gives the Axes.
+    """Coefficients of several fits with 95 % intervals, one row a term; needs matplotlib, gives the
+    Axes.
 
-    terms: which, and in which order; all but the intercept without. What is not identifiable is not drawn.
+    terms: which, and in which order; all but the intercept without. What is not identifiable is not
+    drawn.
 
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> axes = reticent.plot_fits({"all": fit})

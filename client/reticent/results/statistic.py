@@ -34,7 +34,9 @@ class Statistic(Release):
 
     @property
     def quartiles(self) -> tuple[float, float] | None:
-        """The released quartiles whose difference an interquartile range is; None where there are none."""
+        """The released quartiles whose difference an interquartile range is; None where there are
+        none.
+        """
         quartiles = self.result.get("quartiles")
         return None if quartiles is None else (float(quartiles[0]), float(quartiles[1]))
 
@@ -53,7 +55,9 @@ class Statistic(Release):
         return _optional.pandas().DataFrame([row], index=[str(self.query["kind"])])
 
     def plot(self, ax: Any = None) -> Any:
-        """The value, and the bin that holds this table's statistic; needs matplotlib, gives the Axes."""
+        """The value, and the bin that holds this table's statistic; needs matplotlib, gives the
+        Axes.
+        """
         axes = axes_of(ax)
         if self.bin is not None:
             axes.axvspan(*self.bin, color=TOTAL, alpha=0.6)

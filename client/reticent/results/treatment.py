@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What results of did and event_study share: regressions whose terms are of a treatment, not of a formula."""
+"""What results of did and event_study share: regressions whose terms are of a treatment, not of a
+formula.
+"""
 
 from dataclasses import dataclass
 from typing import NoReturn
@@ -10,7 +12,9 @@ from reticent.results.regression import RegressionResults
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class TreatmentResults(RegressionResults):
-    """A released regression of a treatment, with period effects, and person effects where a person has several rows."""
+    """A released regression of a treatment, with period effects, and person effects where a person
+    has several rows.
+    """
 
     @property
     def formula(self) -> str:
@@ -23,7 +27,9 @@ class TreatmentResults(RegressionResults):
 
     @property
     def _first(self) -> int:
-        """The place of the treatment's first coefficient: after the intercept, where there is one."""
+        """The place of the treatment's first coefficient: after the intercept, where there is
+        one.
+        """
         return int(self.names[0] == INTERCEPT)
 
     @property

@@ -78,12 +78,13 @@ def zcdp_caps(epsilon_units: int, delta_units: int, second: int | None = None) -
     second: δ″ in DELTA_UNITS, from 0 to δ; None: a tenth of δ. What is not δ″ is δ′, which converts
     ρ* into ε.
 
-    *Proof* that every choice of δ″, made before the first answer, gives (ε, δ)-DP. The interaction is
-    δ″-approximate ρ*-zCDP: on each of two neighbours there is an event of probability at least 1 − δ″ on which
-    the two laws are ρ*-zCDP, as adaptive compositions of δ_i-approximate ρ_i-zCDP add both amounts (Bun &
-    Steinke 2016, Lemma 8.2; Whitehouse et al. 2023 for amounts chosen on the way). Coins thin either event to
-    probability 1 − δ″ exactly and leave the law on it as it is. On the events the laws are (ε, δ′)-close by
-    `max_rho`, so P(S) ≤ δ″ + (1 − δ″)(e^ε P′(S)/(1 − δ″) + δ′) ≤ e^ε P′(S) + δ″ + δ′, and δ′ = δ − δ″.
+    *Proof* that every choice of δ″, made before the first answer, gives (ε, δ)-DP. The interaction
+    is δ″-approximate ρ*-zCDP: on each of two neighbours there is an event of probability at least 1
+    − δ″ on which the two laws are ρ*-zCDP, as adaptive compositions of δ_i-approximate ρ_i-zCDP add
+    both amounts (Bun & Steinke 2016, Lemma 8.2; Whitehouse et al. 2023 for amounts chosen on the
+    way). Coins thin either event to probability 1 − δ″ exactly and leave the law on it as it is. On
+    the events the laws are (ε, δ′)-close by `max_rho`, so P(S) ≤ δ″ + (1 − δ″)(e^ε P′(S)/(1 − δ″) +
+    δ′) ≤ e^ε P′(S) + δ″ + δ′, and δ′ = δ − δ″.
     """
     second = delta_units // DELTA_FOR_QUERIES if second is None else second
     return max_rho(epsilon_units, delta_units - second), second

@@ -1,48 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of ρ into (ε, δ) for releases all of whose noise is Gaussian: less is lost than by zCDP's.
+"""Conversion of ρ into (ε, δ) for releases all of whose noise is Gaussian: less is lost than by
+zCDP's.
 
-A release whose parts are sums with discrete Gaussian noise costs ρ_G by mechanisms.gaussian_cost, and is
-(ε, δ)-DP for every
+A release whose parts are sums with discrete Gaussian noise costs ρ_G by mechanisms.gaussian_cost,
+and is (ε, δ)-DP for every
 
     δ ≥ H(μ, ε − SLACK),   μ = √(2ρ_G),   H(μ, ε) = Φ(−x₁) − e^ε Φ(−x₂),   x₁ = ε/μ − μ/2,   x₂ = x₁ + μ
 
-(Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 2.13). zCDP's conversion (accounting.conversions)
-knows the Rényi divergences alone and allows 13 % less ρ at (1, 10⁻⁶).
+(Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 2.13). zCDP's conversion
+(accounting.conversions) knows the Rényi divergences alone and allows 13 % less ρ at (1, 10⁻⁶).
 
-*Proof*, adaptive. Fix neighbours D, D′. In step i, given all that was released before, entry e of the released integers is
-S_e + N_Z(0, σ_e²), with S_e an integer. For any t_e with σ_e² ≥ 4t_e² ≥ 7/2 let R be the mechanism that draws Y_e = S_e + N(0, σ_e² − t_e²)
-and then rounds Y_e to an integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k exp(−(k − y)²/2t_e²).
+*Proof*, adaptive. Fix neighbours D, D′. In step i, given all that was released before, entry e of
+the released integers is S_e + N_Z(0, σ_e²), with S_e an integer. For any t_e with σ_e² ≥ 4t_e² ≥
+7/2 let R be the mechanism that draws Y_e = S_e + N(0, σ_e² − t_e²) and then rounds Y_e to an
+integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k exp(−(k − y)²/2t_e²).
 
-1. *R is the release up to a factor.* By Poisson's formula θ(y) = t√(2π)(1 + h(y)), h(y) = 2Σ_{k≥1} exp(−2π²t²k²) cos(2πky). So R gives z
-   with probability N(z; S, σ²)·E[1/(1 + h(Y))], Y given z being Gaussian of variance w = t²(1 − t²/σ²) ≥ ¾t², so that |E cos(2πkY)| ≤
-   exp(−2π²k²w). With |h| ≤ η = h(0) and 1/(1 + h) = 1 − h + h²/(1 + h), the expectation is 1 up to 2Σ_k exp(−2π²k²(t² + w)) + η²/(1 − η).
-   N_Z gives z with probability N(z; S, σ²)/(1 + η′), 0 ≤ η′ ≤ 2Σ_k exp(−8π²t²k²). The logarithm of their quotient is at most
-   κ(t) = 2.1 exp(−3.5π²t²) + 4.1 exp(−4π²t²). Over all entries of all steps, every output has the same probability up
-   to e^{±K}, K = Σ_e κ(t_e), on D and on D′.
-2. *R is μ-GDP.* R is a function of the Y and of coins that know nothing else of the table. Let v_i be what D and D′ change of step i's
-   sums, each entry divided by its √(σ_e² − t_e²); it is a function of what was released before. mechanisms.gaussian_cost
-   shows ½Σ_i|v_i|² ≤ ρ_G on every path. Add a last step with one entry that changes by what is missing, so that Σ|v_i|² = μ²; leaving its
-   result out is post-processing. Under D′ the log-likelihood ratio of all Y is M − μ²/2, M = Σ v_i·Z_i with Z_i standard normal given the
-   past. For every θ, E exp(iθM + θ²Σ|v_i|²/2) = 1 (the last factor has conditional expectation 1, then the one before it, …), and
-   Σ|v_i|² = μ² is a constant, so E exp(iθM) = exp(−θ²μ²/2): M is N(0, μ²). So the ratio has the law that it has for
-   N(μ, 1) against N(0, 1), and P_R(E) ≤ e^ε P′_R(E) + H(μ, ε) for every event E and every ε.
-3. *Together.* P(E) ≤ e^K P_R(E) ≤ e^{K + ε′} P′_R(E) + e^K H(μ, ε′) ≤ e^{2K + ε′} P′(E) + e^K H(μ, ε′). With 2K ≤ SLACK, ε′ = ε − SLACK:
-   (ε, e^{SLACK} H(μ, ε′))-DP.
+1. *R is the release up to a factor.* By Poisson's formula θ(y) = t√(2π)(1 + h(y)), h(y) = 2Σ_{k≥1}
+   exp(−2π²t²k²) cos(2πky). So R gives z with probability N(z; S, σ²)·E[1/(1 + h(Y))], Y given z
+   being Gaussian of variance w = t²(1 − t²/σ²) ≥ ¾t², so that |E cos(2πkY)| ≤ exp(−2π²k²w). With
+   |h| ≤ η = h(0) and 1/(1 + h) = 1 − h + h²/(1 + h), the expectation is 1 up to 2Σ_k exp(−2π²k²(t²
+   + w)) + η²/(1 − η). N_Z gives z with probability N(z; S, σ²)/(1 + η′), 0 ≤ η′ ≤ 2Σ_k
+   exp(−8π²t²k²). The logarithm of their quotient is at most κ(t) = 2.1 exp(−3.5π²t²) + 4.1
+   exp(−4π²t²). Over all entries of all steps, every output has the same probability up to e^{±K}, K
+   = Σ_e κ(t_e), on D and on D′.
+2. *R is μ-GDP.* R is a function of the Y and of coins that know nothing else of the table. Let v_i
+   be what D and D′ change of step i's sums, each entry divided by its √(σ_e² − t_e²); it is a
+   function of what was released before. mechanisms.gaussian_cost shows ½Σ_i|v_i|² ≤ ρ_G on every
+   path. Add a last step with one entry that changes by what is missing, so that Σ|v_i|² = μ²;
+   leaving its result out is post-processing. Under D′ the log-likelihood ratio of all Y is M −
+   μ²/2, M = Σ v_i·Z_i with Z_i standard normal given the past. For every θ, E exp(iθM +
+   θ²Σ|v_i|²/2) = 1 (the last factor has conditional expectation 1, then the one before it, …), and
+   Σ|v_i|² = μ² is a constant, so E exp(iθM) = exp(−θ²μ²/2): M is N(0, μ²). So the ratio has the law
+   that it has for N(μ, 1) against N(0, 1), and P_R(E) ≤ e^ε P′_R(E) + H(μ, ε) for every event E and
+   every ε.
+3. *Together.* P(E) ≤ e^K P_R(E) ≤ e^{K + ε′} P′_R(E) + e^K H(μ, ε′) ≤ e^{2K + ε′} P′(E) + e^K H(μ,
+   ε′). With 2K ≤ SLACK, ε′ = ε − SLACK: (ε, e^{SLACK} H(μ, ε′))-DP.
 
-Where the rows are chosen by a secret key, 1 to 3 hold for each choice, with the choice that a permutation of the rows makes
-of it on D′ (mechanisms.secret_rows), and averages over choices of the same weights keep P ≤ e^ε P′ + δ.
+Where the rows are chosen by a secret key, 1 to 3 hold for each choice, with the choice that a
+permutation of the rows makes of it on D′ (mechanisms.secret_rows), and averages over choices of the
+same weights keep P ≤ e^ε P′ + δ.
 
 *Evaluation.* With S(x) = Σ_{n≥0} x^{2n+1}/(2n + 1)!!, Φ(x) = ½ + φ(x)S(x), and e^ε φ(x₂) = φ(x₁):
 
     H = φ(x₁)S(x₂) − φ(x₁)S(x₁) − (e^ε − 1)/2,
 
-three numbers of which the first is the largest (x₂ ≥ |x₁|). In decimal arithmetic of P digits an operation, exp and sqrt among them, is
-off by at most 10^{1−P} relative. S has terms of one sign, at most 10⁴ and each made of at most 2·10⁴ operations; x₁ and x₂ are off by at most
-5·10^{1−P}x₂, and with x₂ ≤ 60 (x d ln S/dx ≤ 1 + x², d ln φ/dx = −x) that is at most 4·10⁴·10^{1−P} of the first number, in all three. What is
-left out of the series is below 10^{−P} of it. So H is off by less than 10^{12−P} times the first number and (e^ε − 1)/2,
-which is added. P is such that this is below 10⁻²⁰ δ.
+three numbers of which the first is the largest (x₂ ≥ |x₁|). In decimal arithmetic of P digits an
+operation, exp and sqrt among them, is off by at most 10^{1−P} relative. S has terms of one sign, at
+most 10⁴ and each made of at most 2·10⁴ operations; x₁ and x₂ are off by at most 5·10^{1−P}x₂, and
+with x₂ ≤ 60 (x d ln S/dx ≤ 1 + x², d ln φ/dx = −x) that is at most 4·10⁴·10^{1−P} of the first
+number, in all three. What is left out of the series is below 10^{−P} of it. So H is off by less
+than 10^{12−P} times the first number and (e^ε − 1)/2, which is added. P is such that this is below
+10⁻²⁰ δ.
 
-Any ρ that passes is valid, so how it was found needs no proof: H increases with μ (its derivative is φ(x₁)).
+Any ρ that passes is valid, so how it was found needs no proof: H increases with μ (its derivative
+is φ(x₁)).
 """
 
 from decimal import Context, Decimal
@@ -54,7 +65,9 @@ from reticent_server.accounting import conversions
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
 
 SLACK_UNITS = 6
-"""SLACK, in EPSILON_UNITS: 2K for 2¹⁴ entries with t² = 7/8 (5.3·10⁻⁹) and 2⁶⁰ with t² = 4 (10⁻⁴¹); mechanisms.gaussian_cost."""
+"""SLACK, in EPSILON_UNITS: 2K for 2¹⁴ entries with t² = 7/8 (5.3·10⁻⁹) and 2⁶⁰ with t² = 4 (10⁻⁴¹);
+mechanisms.gaussian_cost.
+"""
 
 _LN_10 = 2.302585092994046
 _GUARD = 40  # digits beyond those of e^ε/δ: 12 for rounding, 20 for how close, 8 to spare
@@ -68,7 +81,8 @@ _HALVINGS = 40
 
 
 def delta_bound(rho: float, epsilon: float) -> Decimal:
-    """An upper bound of H(√(2ρ), ε), within 10⁻²⁰ of it relative where H ≥ 10⁻³⁰⁰; 1 where nothing is certified.
+    """An upper bound of H(√(2ρ), ε), within 10⁻²⁰ of it relative where H ≥ 10⁻³⁰⁰; 1 where nothing
+    is certified.
 
     rho, epsilon: positive, not in units.
     """
@@ -77,7 +91,8 @@ def delta_bound(rho: float, epsilon: float) -> Decimal:
 
 @lru_cache(maxsize=4096)
 def max_rho(epsilon_units: int, delta_units: int) -> int:
-    """The largest ρ_G (RHO_UNITS, up to 10⁻⁹ relative) that is certified to give (ε, δ)-DP; 0 where none is found.
+    """The largest ρ_G (RHO_UNITS, up to 10⁻⁹ relative) that is certified to give (ε, δ)-DP; 0 where
+    none is found.
 
     epsilon_units in EPSILON_UNITS, delta_units in DELTA_UNITS; δ must be below 1.
     """
@@ -98,8 +113,9 @@ def rho_units(epsilon: float, delta: float) -> int:
 
 
 def largest(epsilon: Decimal, target: Decimal, start: int) -> int:
-    """A ρ (RHO_UNITS) with H(√(2ρ), ε) ≤ target, the last that passes of Newton's iterates of ln H in μ, from `start`; 0
-    where none passes."""
+    """A ρ (RHO_UNITS) with H(√(2ρ), ε) ≤ target, the last that passes of Newton's iterates of ln H
+    in μ, from `start`; 0 where none passes.
+    """
     best, rho, digits = 0, start, _digits(target)
     for _ in range(_NEWTON_STEPS):
         bound, slope = _evaluated(Decimal(rho) / RHO_UNITS, epsilon, digits)
@@ -136,7 +152,9 @@ def _digits(delta: Decimal) -> int:
 
 
 def _evaluated(rho: Decimal, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-    """An upper bound of H, and about its derivative in μ. digits: of 1/δ for the smallest δ that matters."""
+    """An upper bound of H, and about its derivative in μ. digits: of 1/δ for the smallest δ that
+    matters.
+    """
     c = Context(prec=_GUARD + digits + ceil(float(epsilon) / _LN_10))
     mu = c.sqrt(c.multiply(2, rho))
     first = c.subtract(c.divide(epsilon, mu), c.divide(mu, 2))
@@ -152,7 +170,9 @@ def _evaluated(rho: Decimal, epsilon: Decimal, digits: int) -> tuple[Decimal, De
 
 
 def _series(x: Decimal, c: Context) -> Decimal:
-    """S(x), |x| ≤ 60, up to 10^{−P} relative for what is left out: terms fall by half or more from 2n + 1 = 2x² on."""
+    """S(x), |x| ≤ 60, up to 10^{−P} relative for what is left out: terms fall by half or more from
+    2n + 1 = 2x² on.
+    """
     square = c.multiply(x, x)
     total = term = x
     n = 1

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections on which no request comes are closed, so that silence takes no place of others' requests.
+"""Connections on which no request comes are closed, so that silence takes no place of others'
+requests.
 
-uvicorn closes a connection that is idle after a reply; it waits without end for the first request of
-one, and for the rest of a head that has begun. Header lines that are folded are refused: a proxy in front may
-have read them as others do not (RFC 9112, 5.2).
+uvicorn closes a connection that is idle after a reply; it waits without end for the first request
+of one, and for the rest of a head that has begun. Header lines that are folded are refused: a proxy
+in front may have read them as others do not (RFC 9112, 5.2).
 """
 
 import asyncio
@@ -18,7 +19,9 @@ class _Heads(ReceiveBuffer):
     """What has come of a connection; a head or a trailer with a folded line is no request."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
-        """Called by h11. Raises LocalProtocolError, which h11 turns into one of the caller's: status 400."""
+        """Called by h11. Raises LocalProtocolError, which h11 turns into one of the caller's:
+        status 400.
+        """
         lines = super().maybe_extract_lines()
         if any(line.startswith((b" ", b"\t")) for line in lines or ()):
             raise h11.LocalProtocolError("a folded header line")

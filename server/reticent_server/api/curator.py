@@ -52,7 +52,9 @@ def show_metrics(request: Request) -> Response:
 
 class _Caps(Collector):
     """How much of every population's cap is spent: the larger of the shares of its two amounts; and
-    the queue, of all processes. A release leaves it at its deadline, whenever its computation ended."""
+    the queue, of all processes. A release leaves it at its deadline, whenever its computation
+    ended.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

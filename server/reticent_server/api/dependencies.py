@@ -21,7 +21,9 @@ from reticent_server.web.validation import KEY
 
 
 class _OneBearer(HTTPBearer):
-    """No credentials where the header is sent twice: others on the way may have read the other one."""
+    """No credentials where the header is sent twice: others on the way may have read the other
+    one.
+    """
 
     async def __call__(self, request: HTTPConnection) -> HTTPAuthorizationCredentials | None:
         if len(request.headers.getlist("authorization")) > 1:
@@ -59,7 +61,9 @@ def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None
 
 
 def _authenticated(services: Services, token: str) -> Principal | None:
-    """By one of our keys, else by a token of the identity provider. Raises WeakSignIn, Unavailable."""
+    """By one of our keys, else by a token of the identity provider. Raises WeakSignIn,
+    Unavailable.
+    """
     sso = services.single_sign_on
     if sso is None or key_id(token) is not None:
         return services.access.authenticate(token)

@@ -44,8 +44,8 @@ def configure_logging(level: str) -> None:
     """Sends structlog's events to standard error as JSON; of the libraries' own, only that there
     was one, from warnings on.
 
-    Several processes share standard error. A line that is written at once, its end included, is never
-    mixed with another's, as long as it is shorter than what a pipe takes at once (4 KB).
+    Several processes share standard error. A line that is written at once, its end included, is
+    never mixed with another's, as long as it is shorter than what a pipe takes at once (4 KB).
     """
     set_up(partial(_configure, level))
     logging.basicConfig(level=logging.WARNING, handlers=[_Wordless()], force=True)

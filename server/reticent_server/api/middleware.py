@@ -33,8 +33,8 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 class Edge:
     """Outermost: logs and counts (method, route template, status) and lets no exception out.
 
-    No times in the log: when a reply was ready could depend on private cells. An exception's class and no more
-    is logged; the engine lets none out that comes from a computation.
+    No times in the log: when a reply was ready could depend on private cells. An exception's class
+    and no more is logged; the engine lets none out that comes from a computation.
     """
 
     def __init__(self, app: ASGIApp, clock: Clock) -> None:
@@ -72,9 +72,9 @@ class BodyLimit:
     """Reads a body of at most `limit` bytes in at most `seconds` before the application runs.
 
     Else 413 or 408, after which the connection is closed. Of a body that is too large the rest is
-    read and forgotten for a while: who is still sending when a connection closes may miss the reply.
-    longer: other limits by path, or by the beginning of one that ends in "/"; None: the application reads the body
-    as it comes, within limits of its own.
+    read and forgotten for a while: who is still sending when a connection closes may miss the
+    reply. longer: other limits by path, or by the beginning of one that ends in "/"; None: the
+    application reads the body as it comes, within limits of its own.
     """
 
     def __init__(
@@ -144,8 +144,9 @@ _TWO_LENGTHS = "A body has a Content-Length or a Transfer-Encoding, not both."
 
 
 def _has_two_lengths(scope: Scope) -> bool:
-    """Whether others on the way may have read another length of the body, and so another next request
-    (RFC 9112, 6.1: such a connection is closed after the reply)."""
+    """Whether others on the way may have read another length of the body, and so another next
+    request (RFC 9112, 6.1: such a connection is closed after the reply).
+    """
     names = {name for name, _ in scope["headers"]}
     return {b"content-length", b"transfer-encoding"} <= names
 
@@ -156,7 +157,9 @@ def _last(status: int, code: str, title: str, detail: str) -> Response:
 
 
 def _with_constant(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """A reply's headers and the constant ones that it does not set itself, as the console's pages do."""
+    """A reply's headers and the constant ones that it does not set itself, as the console's pages
+    do.
+    """
     own = list(headers)
     present = {name.lower() for name, _ in own}
     return own + [header for header in HEADERS if header[0] not in present]

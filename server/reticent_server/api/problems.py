@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors → application/problem+json (RFC 9457); constant words and public facts, never the input."""
+"""Errors → application/problem+json (RFC 9457); constant words and public facts, never the
+input.
+"""
 
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -11,7 +11,9 @@ class _Reply(BaseModel):
 
 
 class ColumnReply(_Reply):
-    """A declared column. Bounds and levels are the curator's, never read off the data; of dates they are days since 1970-01-01."""
+    """A declared column. Bounds and levels are the curator's, never read off the data; of dates
+    they are days since 1970-01-01.
+    """
 
     kind: Literal["numeric", "integer", "categorical", "boolean"]
     lower: float | None
@@ -35,8 +37,9 @@ class SchemaReply(_Reply):
 
 
 class UnitReply(_Reply):
-    """The protected unit: a row (column null), or the rows that share a value of `column`. gaps: a unit has one row at
-    most, and may have none."""
+    """The protected unit: a row (column null), or the rows that share a value of `column`. gaps: a
+    unit has one row at most, and may have none.
+    """
 
     column: str | None
     max_rows: int
@@ -87,7 +90,9 @@ class DatasetsReply(_Reply):
 
 
 class AmountsReply(_Reply):
-    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under zcdp and gdp."""
+    """What an account is kept in: epsilon and delta under the rule basic, rho and rho_delta under
+    zcdp and gdp.
+    """
 
     epsilon: float | None = None
     delta: float | None = None
@@ -96,8 +101,10 @@ class AmountsReply(_Reply):
 
 
 class AccountReply(_Reply):
-    """An account. Under zcdp and gdp rho and rho_delta add up; `total` has the epsilon and delta that were given,
-    too, and the epsilon of `spent` and `remaining` is the one that their rho implies."""
+    """An account. Under zcdp and gdp rho and rho_delta add up; `total` has the epsilon and delta
+    that were given, too, and the epsilon of `spent` and `remaining` is the one that their rho
+    implies.
+    """
 
     dataset: str
     project: str | None = Field(description="The shared project's name; null: your own budget.")
@@ -164,8 +171,10 @@ class RequestsReply(_Reply):
 
 
 class ChargeReply(_Reply):
-    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp, rho_gdp and rho_delta
-    under gdp (rho_gdp is null of releases of earlier versions, and where the price is higher than any budget)."""
+    """What is debited: epsilon and delta under the rule basic, rho and rho_delta under zcdp,
+    rho_gdp and rho_delta under gdp (rho_gdp is null of releases of earlier versions, and where the
+    price is higher than any budget).
+    """
 
     epsilon: float
     delta: float
@@ -186,8 +195,10 @@ class GuaranteeReply(_Reply):
 
 
 class PrecisionReply(_Reply):
-    """Forecast intervals of 95 %, by name: their width over that without privacy (null: there is no such one, or the
-    noise is expected to leave no interval), and half of it (null: not known in the units of the data)."""
+    """Forecast intervals of 95 %, by name: their width over that without privacy (null: there is no
+    such one, or the noise is expected to leave no interval), and half of it (null: not known in the
+    units of the data).
+    """
 
     names: list[str]
     ci_ratios: list[float | None]
@@ -195,7 +206,9 @@ class PrecisionReply(_Reply):
 
 
 class OtherTargetReply(_Reply):
-    """The same model with the other target at the same cost, not asked for: its first line, its question and its precision."""
+    """The same model with the other target at the same cost, not asked for: its first line, its
+    question and its precision.
+    """
 
     answers: str
     query: dict[str, Any]
@@ -203,8 +216,10 @@ class OtherTargetReply(_Reply):
 
 
 class PlanReply(_Reply):
-    """What a release would cost and promise, and its expected errors from public facts. answers: the reply's first line; empty where
-    the kind's name says what is estimated. other_target: of models that have a robust and a textbook's target."""
+    """What a release would cost and promise, and its expected errors from public facts. answers:
+    the reply's first line; empty where the kind's name says what is estimated. other_target: of
+    models that have a robust and a textbook's target.
+    """
 
     dataset: str
     version: int
@@ -228,8 +243,10 @@ class ProgressReply(_Reply):
 
 
 class ReleaseReply(_Reply):
-    """A release, stored for ever; `result` is null unless `status` is reply, and `progress` is there
-    only while it is pending. answers: the reply's first line, which question a model's numbers answer."""
+    """A release, stored for ever; `result` is null unless `status` is reply, and `progress` is
+    there only while it is pending. answers: the reply's first line, which question a model's
+    numbers answer.
+    """
 
     id: str
     dataset: str

@@ -114,8 +114,9 @@ async def show_dataset(services: WithServices, asker: Asker, name: str) -> Respo
 async def list_published(
     services: WithServices, caller: Caller, name: str, limit: Limit = 50, offset: Offset = 0
 ) -> Response:
-    """The releases that the curator has published to all who have a grant for the data set, the last published first.
-    Free."""
+    """The releases that the curator has published to all who have a grant for the data set, the
+    last published first. Free.
+    """
     return _json(await read(partial(publishing.published, services, caller, name, limit, offset)))
 
 
@@ -138,7 +139,9 @@ async def show_persons(
 
 @router.get("/budget", response_model=replies.BudgetReply)
 async def show_budget(services: WithServices, asker: Asker) -> Response:
-    """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rules zcdp and gdp."""
+    """Your accounts, in the units that they are kept in: ε and δ, or ρ and δ under the rules zcdp
+    and gdp.
+    """
     return await read(lambda: _written({"accounts": browse.accounts(services, asker())}))
 
 

@@ -22,7 +22,9 @@ _MOST_NAMES = 1000  # as many terms as a design may have
 
 
 class WantedBody(Strict):
-    """How wide intervals are to be: of every number that the plan forecasts, or by name. One of the two."""
+    """How wide intervals are to be: of every number that the plan forecasts, or by name. One of the
+    two.
+    """
 
     ci_ratio: CiRatio | Annotated[dict[Name, CiRatio], Len(1, _MOST_NAMES)] | None = Field(
         None,
@@ -60,7 +62,9 @@ class PlanBody(RequestBody):
     )
 
     def ask(self, idempotency_key: str | None = None) -> Ask:
-        """With the most that may be asked where epsilon is left open. Raises InvalidPrivacy without `wanted` and epsilon."""
+        """With the most that may be asked where epsilon is left open. Raises InvalidPrivacy without
+        `wanted` and epsilon.
+        """
         epsilon = self.privacy.epsilon
         if epsilon is None and self.wanted is None:
             raise InvalidPrivacy("Give epsilon, or what is wanted in its place.")

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The threads of releases that are waited for, and those of reads: numbers of their own.
 
-A release holds its thread until its deadline. On the threads that answer everything else, a few dozen
-long fits would keep every free call waiting; here they keep only each other waiting, and one analyst's
-at most half of the threads, so that other analysts' begin all the same. Who waits for a thread is
-charged nothing yet; threads become free on the deadlines that plans fixed. How many may wait is limited,
-too, so that one analyst cannot take every connection that the process may hold. Before it is charged, a release is planned
-at its owner's turn among all free work (web.free_work), and holds a place, but no thread.
+A release holds its thread until its deadline. On the threads that answer everything else, a few
+dozen long fits would keep every free call waiting; here they keep only each other waiting, and one
+analyst's at most half of the threads, so that other analysts' begin all the same. Who waits for a
+thread is charged nothing yet; threads become free on the deadlines that plans fixed. How many may
+wait is limited, too, so that one analyst cannot take every connection that the process may hold.
+Before it is charged, a release is planned at its owner's turn among all free work (web.free_work),
+and holds a place, but no thread.
 
-Reads and probes (keys, accounts, data sets, stored releases, readiness) take milliseconds each: nothing that takes longer has one of
-their threads, so none of it can keep them waiting.
+Reads and probes (keys, accounts, data sets, stored releases, readiness) take milliseconds each:
+nothing that takes longer has one of their threads, so none of it can keep them waiting.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,13 +24,17 @@ from reticent_server.errors import RateLimited
 
 FULL = 4
 READS = 40
-"""Threads of reads: as many as the library has by default for everything; none is held for longer than a database takes."""
+"""Threads of reads: as many as the library has by default for everything; none is held for longer
+than a database takes.
+"""
 
 T = TypeVar("T")
 
 
 class ReleaseThreads:
-    """`number` threads, of which one owner has at most half (rounded up), and three times as many wait."""
+    """`number` threads, of which one owner has at most half (rounded up), and three times as many
+    wait.
+    """
 
     def __init__(self, number: int) -> None:
         self._all = CapacityLimiter(number)

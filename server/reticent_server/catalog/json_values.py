@@ -41,12 +41,16 @@ def schema_to_json(schema: Schema) -> Json:
 
 
 def _unit_to_json(unit: Unit) -> Json:
-    """Without `gaps` where there are none, as in schemas of earlier versions, which approvals refer to."""
+    """Without `gaps` where there are none, as in schemas of earlier versions, which approvals refer
+    to.
+    """
     return {key: value for key, value in asdict(unit).items() if key != "gaps" or value}
 
 
 def _persons_to_json(schema: Schema) -> Json:
-    """Left out where there are none, as in schemas of earlier versions, which approvals refer to."""
+    """Left out where there are none, as in schemas of earlier versions, which approvals refer
+    to.
+    """
     features = [[name, text] for name, text in schema.features]
     tables = [asdict(table) for table in schema.tables]
     return ({"features": features} if features else {}) | ({"tables": tables} if tables else {})
@@ -64,7 +68,9 @@ def _column_to_json(column: Column) -> Json:
 
 
 def _recode_to_json(recode: Recode) -> Json:
-    """Without the keys that later versions have added where they say nothing, as in schemas of earlier versions, which approvals refer to."""
+    """Without the keys that later versions have added where they say nothing, as in schemas of
+    earlier versions, which approvals refer to.
+    """
     stored = asdict(recode) | {"codes": [list(code) for code in recode.codes]}
     absent = {key for key in ("date", "derived") if not getattr(recode, key)}
     return {key: value for key, value in stored.items() if key not in absent}

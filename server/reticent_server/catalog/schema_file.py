@@ -101,7 +101,9 @@ def _declared(top: Mapping[object, object]) -> Mapping[object, object]:
 
 
 def _refuse_open(declared: Mapping[object, object]) -> None:
-    """Names every column whose bounds or levels are still empty, as `dataset schema` leaves them."""
+    """Names every column whose bounds or levels are still empty, as `dataset schema` leaves
+    them.
+    """
     bodies = [(str(name), body) for name, body in declared.items() if isinstance(body, Mapping)]
     bounds = [n for n, body in bodies if any(body.get(k, 0) is None for k in ("lower", "upper"))]
     levels = [n for n, body in bodies if body.get("levels", "") in (None, [])]

@@ -17,11 +17,12 @@ changed, added or deleted by anything that did not record it. A new table joins 
 declared with `info=chained("noun")` (chain.tables), and every transaction that changes one of its
 rows ends with `record`, once, naming each row that it has changed. Three rules keep that right:
 
-- A transaction that changes or deletes a row asks `require_recorded` first. Else it would record what
-  somebody has edited in the row before, and the edit would be found no more.
+- A transaction that changes or deletes a row asks `require_recorded` first. Else it would record
+  what somebody has edited in the row before, and the edit would be found no more.
 
-- `record` is the transaction's last change. It takes the chain's head, which is the last lock of every
-  writer (ledger.repository); who changed rows after it could wait for somebody who waits for the head.
+- `record` is the transaction's last change. It takes the chain's head, which is the last lock of
+  every writer (ledger.repository); who changed rows after it could wait for somebody who waits for
+  the head.
 - A migration may add columns to a chained table that are null in the rows that are there. One that
   changes rows records what they are now, with the action "adopt".
 

@@ -142,8 +142,9 @@ def _not_called() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """What to do. An error of a setting names the variable; of others, the class is all that is safe
-    to repeat in a log."""
+    """What to do. An error of a setting names the variable; of others, the class is all that is
+    safe to repeat in a log.
+    """
     errors: Callable[[], Sequence[dict[str, Sequence[str]]]] | None = getattr(error, "errors", None)
     if type(error).__name__ == "ValidationError" and errors is not None:
         names = sorted({f"RETICENT_{str(e['loc'][0]).upper()}" for e in errors() if e["loc"]})

@@ -65,7 +65,9 @@ def add(
     oidc_email: Email = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add an analyst and print the key, once; or, without a key, link an identity at the provider."""
+    """Add an analyst and print the key, once; or, without a key, link an identity at the
+    provider.
+    """
     settings = Settings()
     books = open_books(settings)
     identity = identity_of(settings, oidc_subject, oidc_email)

@@ -56,8 +56,9 @@ def set_budget(
     query_delta: QueryDeltaOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Set a budget. Without --analyst and --project: the cap over all analysts of the population; with
-    one, also the grant to ask about the data set."""
+    """Set a budget. Without --analyst and --project: the cap over all analysts of the population;
+    with one, also the grant to ask about the data set.
+    """
     books = open_books(Settings())
     offer = BudgetChange(epsilon, delta, rule.value if rule else None, user(), query_delta)
     balance = set_account(books, dataset, analyst, offer, project=project)

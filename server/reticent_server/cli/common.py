@@ -141,8 +141,9 @@ def user() -> str:
 
 
 def command(act: Act | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Makes a function a command that does `act`, which the holder of RETICENT_KEY_FILE's key must be
-    allowed to do; without that setting, whoever can run it may. None: it touches no installation.
+    """Makes a function a command that does `act`, which the holder of RETICENT_KEY_FILE's key must
+    be allowed to do; without that setting, whoever can run it may. None: it touches no
+    installation.
 
     A ReticentError ends it with one line on standard error and exit status 1.
     """
@@ -181,7 +182,9 @@ def require(act: Act) -> None:
 
 @contextmanager
 def _acting(act: Act | None) -> Iterator[None]:
-    """As the holder of the key in RETICENT_KEY_FILE. Raises CuratorError, Unauthorized, WrongRole."""
+    """As the holder of the key in RETICENT_KEY_FILE. Raises CuratorError, Unauthorized,
+    WrongRole.
+    """
     file = None if act is None else Settings().key_file
     if act is None or file is None:
         yield

@@ -78,7 +78,9 @@ def add(
 def link(
     name: Name, oidc_subject: Subject = None, oidc_email: Email = None, as_json: JsonFlag = False
 ) -> None:
-    """Link somebody of the staff with an identity at the identity provider; keys stay as they are."""
+    """Link somebody of the staff with an identity at the identity provider; keys stay as they
+    are.
+    """
     identity = needed_identity(oidc_subject, oidc_email)
     link_holder(_with_curator(name), name, identity, as_json=as_json)
 

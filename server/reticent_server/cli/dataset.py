@@ -130,7 +130,9 @@ def append(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Append a new wave of rows: a new version with the old rows and these. Schema and budget stay."""
+    """Append a new wave of rows: a new version with the old rows and these. Schema and budget
+    stay.
+    """
     from reticent_server.cli.dataset_append import append_dataset  # noqa: PLC0415
 
     with Progress(console=err, transient=True) as bar:
@@ -158,7 +160,9 @@ def link(
     publish_count: PublishCount = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Link tables about the same persons as one data set, which is asked about features of persons."""
+    """Link tables about the same persons as one data set, which is asked about features of
+    persons.
+    """
     from reticent_server.cli.dataset_link import link_datasets  # noqa: PLC0415
 
     pairs = [each.partition("=") for each in table]
@@ -412,7 +416,9 @@ def publish(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Publish a released answer to all analysts with a grant on its data set, for ever; it costs nothing more."""
+    """Publish a released answer to all analysts with a grant on its data set, for ever; it costs
+    nothing more.
+    """
     from reticent_server.pipeline.publishing import publish as publish_release  # noqa: PLC0415
 
     if not yes:
@@ -522,7 +528,9 @@ def schema(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what is understood of a file, and draft its schema; bounds and levels are for the curator to fill in."""
+    """Show what is understood of a file, and draft its schema; bounds and levels are for the
+    curator to fill in.
+    """
     from reticent_server.intake.looking import OWN_LIMITS, Look, looked  # noqa: PLC0415
     from reticent_server.vault.draft import draft_text  # noqa: PLC0415
 

@@ -32,10 +32,12 @@ _BAD_NAMES = (
 def link_datasets(
     settings: Settings, name: str, tables: Mapping[str, str], *, publishes: bool = False
 ) -> LoadedVersion:
-    """Makes the current versions of `tables` (data sets by their names in the link) the next version of `name`.
+    """Makes the current versions of `tables` (data sets by their names in the link) the next
+    version of `name`.
 
-    publishes: whether the number of persons in any of the tables may be published, where the population declares no places.
-    Raises CuratorError where they are not loaded tables of one population, whose unit is the same column.
+    publishes: whether the number of persons in any of the tables may be published, where the
+    population declares no places. Raises CuratorError where they are not loaded tables of one
+    population, whose unit is the same column.
     """
     if not (2 <= len(tables) <= MOST_TABLES and all(map(_NAME.fullmatch, tables))):
         raise CuratorError(_BAD_NAMES)
@@ -106,7 +108,9 @@ def _schema(facts: Mapping[str, DatasetFacts]) -> Schema:
 def _source(
     settings: Settings, population: Population, parts: tuple[NamedTable, ...]
 ) -> LinkedTables:
-    """The tables in the population's places, or with the persons of all, where it declares none. Raises CuratorError."""
+    """The tables in the population's places, or with the persons of all, where it declares none.
+    Raises CuratorError.
+    """
     spine = population.spine
     if spine is None:
         return LinkedTables(_persons(settings, parts), parts)

@@ -49,9 +49,11 @@ def load_dataset(
     strict: bool = False,
     progress: Callable[[float], None] = lambda _: None,
 ) -> LoadedVersion:
-    """Loads `file` with the schema of `schema_file`, as load_file does. reading: how the file is read, over what the schema says.
+    """Loads `file` with the schema of `schema_file`, as load_file does. reading: how the file is
+    read, over what the schema says.
 
-    A file that a library of another format takes apart is loaded in a cell (intake.cell)."""
+    A file that a library of another format takes apart is loaded in a cell (intake.cell).
+    """
     refuse_shared_file(settings.database_url, settings.vault_url)
     schema = checked_schema(schema_file)
     schema = replace(schema, reading=reading.over(schema.reading))

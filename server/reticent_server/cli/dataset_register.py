@@ -25,7 +25,9 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where the rows are: a URL and a table, or a directory of Parquet files, also s3://BUCKET/PREFIX."""
+    """Where the rows are: a URL and a table, or a directory of Parquet files, also
+    s3://BUCKET/PREFIX.
+    """
 
     url: str | None = None
     table: str | None = None

@@ -28,8 +28,8 @@ _COLUMNS = ("mdvis", "lncoins", "idp", "lpi", "fmde", "physlm", "disea")
 def write_table(csv: Path, schema: Path) -> None:
     """Writes the table that statsmodels ships, and a schema file made from its codebook.
 
-    Its three dummies of health become one factor, fair and poor together: exclusive levels need less
-    noise than dummies that might all be 1, and 1.5 % of the rows are too few to be told apart.
+    Its three dummies of health become one factor, fair and poor together: exclusive levels need
+    less noise than dummies that might all be 1, and 1.5 % of the rows are too few to be told apart.
     """
     try:
         # Imported here: only the demonstration needs these (the extra [demo]).

@@ -15,8 +15,9 @@ from reticent_server.kinds.linear_regression.target import noise_free_fit
 
 
 def curator_fit(plan: Plan, table: Path) -> Target:
-    """The noise-free fit of a planned regression (with a profile) on a CSV file that has no missing cells; coded,
-    weighted and tuned as in the plan. Private: for the curator."""
+    """The noise-free fit of a planned regression (with a profile) on a CSV file that has no missing
+    cells; coded, weighted and tuned as in the plan. Private: for the curator.
+    """
     estimator = plan.planned
     if not isinstance(estimator, FitPlan) or estimator.own_profile is not None:
         raise TypeError("a planned regression, with a profile")

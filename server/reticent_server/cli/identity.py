@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `reticent analyst` and `reticent curator` share about identities at the identity provider."""
+"""What `reticent analyst` and `reticent curator` share about identities at the identity
+provider.
+"""
 
 from typing import Annotated
 
@@ -22,7 +24,9 @@ Email = Annotated[
 
 
 def identity_of(settings: Settings, subject: str | None, email: str | None) -> Identity | None:
-    """The identity of the options; None where neither is given. Raises InvalidRequest, CuratorError."""
+    """The identity of the options; None where neither is given. Raises InvalidRequest,
+    CuratorError.
+    """
     if subject is None and email is None:
         return None
     if not settings.oidc_issuer:

@@ -65,8 +65,10 @@ def verify(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Recompute every hash, balance and release, and compare every row of access and catalogue; exit
-    status 1 and words if something is wrong. Every head in RETICENT_ANCHOR_FILE must be in the chain."""
+    """Recompute every hash, balance and release, and compare every row of access and catalogue;
+    exit status 1 and words if something is wrong. Every head in RETICENT_ANCHOR_FILE must be in the
+    chain.
+    """
     settings = Settings()
     ledger = open_ledger(settings)
     heads = [anchor.hash for anchor in anchors_of(settings)] + ([head] if head else [])

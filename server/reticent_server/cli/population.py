@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reticent population …`: add, widen, list and show. What reads private cells is imported by the commands that do."""
+"""`reticent population …`: add, widen, list and show. What reads private cells is imported by the
+commands that do.
+"""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`reticent project …`: what analysts have asked for, the decision, and the projects that came of it."""
+"""`reticent project …`: what analysts have asked for, the decision, and the projects that came of
+it.
+"""
 
 from dataclasses import replace
 from typing import Annotated

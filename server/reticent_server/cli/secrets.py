@@ -47,8 +47,9 @@ def rotate_pepper(
     printed: Print = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take a new pepper in use. No key changes for anybody: each is stored under the new pepper when it is
-    used next."""
+    """Take a new pepper in use. No key changes for anybody: each is stored under the new pepper
+    when it is used next.
+    """
     with open_rotation(Settings()) as rotation:
         made = rotation.rotate(by=user(), stage=stage, write=_write(printed))
     state = "staged" if stage else "in use"

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each process of a server gets of its memory and its connections, and whether a database allows them."""
+"""What each process of a server gets of its memory and its connections, and whether a database
+allows them.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +14,9 @@ from reticent_server.settings import MIN_POOL, Settings
 from reticent_server.vault.adbc import POSTGRES, parse_url, postgres_facts
 
 PARENT = 4
-"""Connections of the process that keeps workers running: metrics and the console, a page at a time."""
+"""Connections of the process that keeps workers running: metrics and the console, a page at a
+time.
+"""
 
 COMMANDS = 5
 """Connections that are left for a curator's commands beside a server."""
@@ -30,8 +34,9 @@ SELECT pg_postmaster_start_time()::text AS started,
 
 @dataclass(frozen=True, slots=True)
 class WorkerShares:
-    """parent: of the process that is started; worker: of each of `workers` processes below it, or, with
-    one worker, of the same process."""
+    """parent: of the process that is started; worker: of each of `workers` processes below it, or,
+    with one worker, of the same process.
+    """
 
     parent: Settings
     worker: Settings
@@ -51,7 +56,9 @@ class WorkerShares:
 
 
 def shares(settings: Settings, workers: int) -> WorkerShares:
-    """An equal part of the cache, of the connections and of the free work at a time for every worker process."""
+    """An equal part of the cache, of the connections and of the free work at a time for every
+    worker process.
+    """
     if workers == 1:
         return WorkerShares(settings, settings, 1)
     parent = settings.model_copy(update={"database_connections": PARENT})
@@ -74,8 +81,9 @@ class _Limits:
 
 
 def refuse_too_many(settings: Settings, wanted: WorkerShares) -> None:
-    """Raises CuratorError, which says what to set, where a PostgreSQL allows fewer connections than a
-    server may open: it would answer 503 under load, after a charge perhaps."""
+    """Raises CuratorError, which says what to set, where a PostgreSQL allows fewer connections than
+    a server may open: it would answer 503 under load, after a charge perhaps.
+    """
     database = _database_limits(settings.database_url)
     vault = _vault_limits(settings.vault_url)
     for limits, variables, number in (

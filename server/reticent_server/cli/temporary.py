@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Temporary folders that do not outlive their processes for long: the next one removes what is left.
+"""Temporary folders that do not outlive their processes for long: the next one removes what is
+left.
 
 A process that is killed (kill −9) removes nothing. So each folder has a file that its process keeps
 locked; a folder whose file nobody locks is a dead process's.
@@ -18,8 +19,9 @@ _LOCK = ".alive"
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[str]:
-    """A new folder, readable by its owner only, which is removed at the end. prefix: of all folders of
-    its kind, of which those of dead processes are removed first."""
+    """A new folder, readable by its owner only, which is removed at the end. prefix: of all folders
+    of its kind, of which those of dead processes are removed first.
+    """
     for left in Path(gettempdir()).glob(f"{prefix}*"):
         _remove_left(left)
     folder, lock = _new(prefix)

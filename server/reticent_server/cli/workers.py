@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several worker processes on one listening socket, and the parent that keeps them running.
 
-A worker shares nothing with another but the databases: it opens its own, and its cache holds its part
-of the memory. One that dies is replaced; what it was computing is recovered when its lease ends. Where
-the replacement does not start (the database is away, say), the others go on, and it is tried again with
-pauses that double. Workers that do not even start when the server does end it. A worker whose parent
-has died ends by itself.
+A worker shares nothing with another but the databases: it opens its own, and its cache holds its
+part of the memory. One that dies is replaced; what it was computing is recovered when its lease
+ends. Where the replacement does not start (the database is away, say), the others go on, and it is
+tried again with pauses that double. Workers that do not even start when the server does end it. A
+worker whose parent has died ends by itself.
 """
 
 import os
@@ -53,8 +53,9 @@ class WorkerJob:
 
 @dataclass(slots=True)
 class _Worker:
-    """ready: set when it answers. pause: before it is replaced, in seconds; due: when that is over, on
-    the clock that never goes back, once it has ended."""
+    """ready: set when it answers. pause: before it is replaced, in seconds; due: when that is over,
+    on the clock that never goes back, once it has ended.
+    """
 
     number: int
     process: SpawnProcess

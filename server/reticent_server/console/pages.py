@@ -36,8 +36,9 @@ _DONE = {"policy": "The policy is set.", "profile": "The profile is released."}
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """An account for a template. share: of its cap that is spent. row: as the command line shows it. place:
-    the page about whose it is."""
+    """An account for a template. share: of its cap that is spent. row: as the command line shows
+    it. place: the page about whose it is.
+    """
 
     balance: Balance
     whose: str
@@ -116,7 +117,9 @@ def dataset_page(
     problem: PageProblem | None = None,
     expected: Mapping[str, Any] | None = None,
 ) -> Response:
-    """The page, with what is wrong beside the form that was sent. expected: the forecast of a profile."""
+    """The page, with what is wrong beside the form that was sent. expected: the forecast of a
+    profile.
+    """
     services = visit.services
     facts = services.catalog.facts(name)
     cap = services.ledger.population_balance(facts.population)

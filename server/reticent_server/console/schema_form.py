@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A schema as the fields of a form: what is proposed, and what was sent, with what is wrong beside each column.
+"""A schema as the fields of a form: what is proposed, and what was sent, with what is wrong beside
+each column.
 
-The fields of column i of the file are `c<i>.<part>`; a column is declared where `c<i>.use` is "yes". Lists are texts
-separated by " | "; levels stand one a line, as `level`, or as `level = text | text` where the file says it otherwise.
+The fields of column i of the file are `c<i>.<part>`; a column is declared where `c<i>.use` is
+"yes". Lists are texts separated by " | "; levels stand one a line, as `level`, or as `level = text
+| text` where the file says it otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,14 +39,18 @@ OPEN: dict[str, str] = dict.fromkeys(
 """The fields that are about no single column, still empty."""
 
 READ = "read."
-"""How the names of the fields begin that say how the file is read; ACCEPTED: that somebody has looked at it."""
+"""How the names of the fields begin that say how the file is read; ACCEPTED: that somebody has
+looked at it.
+"""
 ACCEPTED = f"{READ}accepted"
 WAS = "was."
 """How those begin that say how it was read when the page was shown."""
 
 SEPARATOR = "|"
 MEANS = " = "
-"""Between a level and the file's texts for it: with blanks, since levels such as "<=50K" hold the sign."""
+"""Between a level and the file's texts for it: with blanks, since levels such as "<=50K" hold the
+sign.
+"""
 
 DATE = "date"
 """A kind of the schema file beside those of stored columns."""
@@ -60,7 +66,9 @@ _NOTHING = "Choose at least one column to be loaded."
 
 @dataclass(frozen=True, slots=True)
 class CheckedForm:
-    """errors: by the column's position in the file. problem: with no single column. schema: None unless all is well."""
+    """errors: by the column's position in the file. problem: with no single column. schema: None
+    unless all is well.
+    """
 
     schema: Schema | None = None
     errors: Mapping[int, str] = field(default_factory=dict)
@@ -68,8 +76,9 @@ class CheckedForm:
 
 
 def proposed_fields(columns: Sequence[ProposedColumn]) -> dict[str, str]:
-    """What the form of a new file is filled with: bounds and levels are left open, because they are published; levels
-    of the file's own dictionary are no data."""
+    """What the form of a new file is filled with: bounds and levels are left open, because they are
+    published; levels of the file's own dictionary are no data.
+    """
     fields = {"max_rows": "1"}
     for i, column in enumerate(columns):
         if column.kind is not None:
@@ -146,7 +155,9 @@ def _document(declared: Mapping[str, Body], fields: Fields) -> Body:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """name → formula of lines `name = formula`; a line without the sign is a name that has none, which the schema refuses."""
+    """name → formula of lines `name = formula`; a line without the sign is a name that has none,
+    which the schema refuses.
+    """
     lines = (line.partition("=") for line in text.splitlines() if line.strip())
     return {name.strip(): formula.strip() for name, _, formula in lines}
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new table: a file is sent, what was understood of it is accepted, its schema is filled in beside its first rows, and it is
-loaded.
+"""A new table: a file is sent, what was understood of it is accepted, its schema is filled in
+beside its first rows, and it is loaded.
 
-The only pages that show private cells, and only to the curator who has sent the file: everybody else is told that there
-is no such file. The rows are read by `intake`; no page of an analyst, and no other page of the console, leads there.
+The only pages that show private cells, and only to the curator who has sent the file: everybody
+else is told that there is no such file. The rows are read by `intake`; no page of an analyst, and
+no other page of the console, leads there.
 """
 
 import re
@@ -117,7 +118,9 @@ def refer(visit: Referring) -> Response:
 
 @router.get("/tables/{file_id}")
 def table(visit: Loading, file_id: str) -> Response:
-    """What is understood of the file; once that is accepted, the schema's form beside the first rows, as it was left."""
+    """What is understood of the file; once that is accepted, the schema's form beside the first
+    rows, as it was left.
+    """
     staged = _staged(visit, file_id)
     is_new = not staged.stays and not any(name in staged.fields for name in (ACCEPTED, "c0.kind"))
     return _understood(visit, staged) if is_new else _editor(visit, staged)
@@ -180,7 +183,9 @@ def _read_again(visit: Visit, staged: StagedFile) -> Response:
 
 
 def _accept(visit: Visit, staged: StagedFile) -> Response:
-    """Keeps what was understood, and fills the schema's form with it; asks again where something must be said first."""
+    """Keeps what was understood, and fills the schema's form with it; asks again where something
+    must be said first.
+    """
     fields = {k: v for k, v in staged.fields.items() if k not in {ACCEPTED, UNREADABLE}}
     staged = _place(visit).fill_in(staged, fields)
     try:
@@ -259,7 +264,9 @@ def _editor(
     *,
     is_checked: bool = False,
 ) -> Response:
-    """is_checked: whether what is wrong with the fields is said; a form that nobody has sent is only open."""
+    """is_checked: whether what is wrong with the fields is said; a form that nobody has sent is
+    only open.
+    """
     try:
         proposal = look(visit.services.settings, staged, reading_in(staged.fields))
     except CuratorError as error:
@@ -307,8 +314,10 @@ def _sections(
 
 
 def _fill_in(visit: Visit, file_id: str) -> StagedFile:
-    """With what was sent; how the file is read stays where nothing was sent of it, and is said only where it is not what
-    was understood anyhow (`was.…`): a file is understood anew where another part of it is said."""
+    """With what was sent; how the file is read stays where nothing was sent of it, and is said only
+    where it is not what was understood anyhow (`was.…`): a file is understood anew where another
+    part of it is said.
+    """
     staged, fields = _staged(visit, file_id), visit.fields
     whole = staged.fields if fields.get("action") == "read" else {}
     kept = {name: text for name, text in staged.fields.items() if name.startswith(READ)}

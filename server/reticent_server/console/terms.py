@@ -39,7 +39,9 @@ def policy(visit: Ruling, name: str) -> Response:
 
 @router.post("/datasets/{name}/profile")
 def profile(visit: Profiling, name: str) -> Response:
-    """Releases the profile, charged to the cap; sent twice, it is charged once. With `forecast`, only tells what it would be worth."""
+    """Releases the profile, charged to the cap; sent twice, it is charged once. With `forecast`,
+    only tells what it would be worth.
+    """
     try:
         epsilon = amount(visit.fields, "epsilon", "ε")
         if visit.fields.get("forecast") == "yes":

@@ -45,7 +45,9 @@ class Amounts:
         }
 
     def text(self, rule: Rule) -> str:
-        """Such as "ρ = 0.3087, δ = 1e-07": in the units that the account is kept in, which add up."""
+        """Such as "ρ = 0.3087, δ = 1e-07": in the units that the account is kept in, which add
+        up.
+        """
         named = zip(SYMBOLS[rule], self.floats(rule).values(), strict=True)
         return ", ".join(f"{symbol} = {value:.6g}" for symbol, value in named)
 

@@ -59,9 +59,10 @@ class ColumnKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnTraits:
-    """keys: of the schema file. draft: what a drafted file has, with places for {source}, {levels} and
-    {missing}. cell: what a cell must be. heading: of such columns in a form. word: of the interface,
-    where it is not the kind's own."""
+    """keys: of the schema file. draft: what a drafted file has, with places for {source}, {levels}
+    and {missing}. cell: what a cell must be. heading: of such columns in a form. word: of the
+    interface, where it is not the kind's own.
+    """
 
     keys: tuple[str, ...]
     draft: str

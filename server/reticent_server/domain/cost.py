@@ -21,9 +21,10 @@ class PrivacyCost:
     """What one answer costs, under each rule of an account.
 
     basic accounts are debited (`epsilon`, `delta`); zcdp accounts (`rho`, `rho_delta`), with the
-    meaning `rho_delta`-approximate `rho`-zCDP; gdp accounts (`gaussian`, `rho_delta`), with the meaning of
-    accounting.gaussian_account, where a release has no noise but Gaussian; `gaussian` is 0 where it has other noise, or is
-    not known, and the price then follows from `rho`. All are integers in the units of this module.
+    meaning `rho_delta`-approximate `rho`-zCDP; gdp accounts (`gaussian`, `rho_delta`), with the
+    meaning of accounting.gaussian_account, where a release has no noise but Gaussian; `gaussian` is
+    0 where it has other noise, or is not known, and the price then follows from `rho`. All are
+    integers in the units of this module.
     """
 
     epsilon: int

@@ -23,7 +23,9 @@ def date_text(days: float) -> str:
 
 
 _YEARS, _MONTHS, _OTHERS = "Yy", "mb", "HMS%"
-"""Directives: years of four digits and of two, months by number and by English name; what is left out of a date."""
+"""Directives: years of four digits and of two, months by number and by English name; what is left
+out of a date.
+"""
 
 
 def date_format_error(text: str) -> str | None:

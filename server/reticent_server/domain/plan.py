@@ -62,34 +62,41 @@ class Forecastable(Protocol):
         ...
 
     def noise_ratio(self, rho: int) -> float:
-        """The largest forecast ratio of a coefficient's privacy and sampling standard errors at `rho`."""
+        """The largest forecast ratio of a coefficient's privacy and sampling standard errors at
+        `rho`.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
     """What a plan reads and what it costs: what each kind of plan says of itself.
 
-    columns: what it reads. rho: the ρ of all of its parts together, in RHO_UNITS. mechanism, reference: as they stand
-    in the reply's guarantee. parts: those that are known before the first release. passes: how often the engine goes
-    over the table. column_ms: the planned time of what is not proportional to cells read. draws: the sub-cells that
-    are drawn from one by one for an own profile's quantiles; they are in column_ms.
+    columns: what it reads. rho: the ρ of all of its parts together, in RHO_UNITS. mechanism,
+    reference: as they stand in the reply's guarantee. parts: those that are known before the first
+    release. passes: how often the engine goes over the table. column_ms: the planned time of what
+    is not proportional to cells read. draws: the sub-cells that are drawn from one by one for an
+    own profile's quantiles; they are in column_ms.
 
-    steady: whether n and the plan alone decide how long it takes: a table that is made up then tells what any table of
-    as many records takes. Not where it iterates on the records, or a function's time depends on its argument.
+    steady: whether n and the plan alone decide how long it takes: a table that is made up then
+    tells what any table of as many records takes. Not where it iterates on the records, or a
+    function's time depends on its argument.
 
-    assumptions: what the guarantee rests on; empty: it holds for every table. of_persons: whether sums are over
-    persons, whose rows count together, where the unit has several rows. holds_for_persons: whether standard errors,
-    intervals and p-values hold where the rows of one person are alike, as they do for sums over persons. A kind that
-    says nothing of sampling sets it; one that takes rows as independent does not.
+    assumptions: what the guarantee rests on; empty: it holds for every table. of_persons: whether
+    sums are over persons, whose rows count together, where the unit has several rows.
+    holds_for_persons: whether standard errors, intervals and p-values hold where the rows of one
+    person are alike, as they do for sums over persons. A kind that says nothing of sampling sets
+    it; one that takes rows as independent does not.
 
-    gaussian_counts: where all parts are sums with Gaussian noise: those that are counts, whose noise is coarse; else
-    None. Under accounts that add up (ε, δ) the plan then gets more ρ for the same (ε, δ) (accounting.gaussian). The
-    engine adds up what the steps cost by mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
+    gaussian_counts: where all parts are sums with Gaussian noise: those that are counts, whose
+    noise is coarse; else None. Under accounts that add up (ε, δ) the plan then gets more ρ for the
+    same (ε, δ) (accounting.gaussian). The engine adds up what the steps cost by
+    mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
 
-    own_cost: where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is proved instead.
+    own_cost: where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is
+    proved instead.
 
-    answers: which question the numbers answer, as the reply's first line; empty where the kind's name says it
-    (kinds.shared.answers).
+    answers: which question the numbers answer, as the reply's first line; empty where the kind's
+    name says it (kinds.shared.answers).
     """
 
     columns: tuple[str, ...]
@@ -110,18 +117,20 @@ class Outline:
 
 
 class Planned(ABC):
-    """A planned computation: made from public facts, costs what its outline says, and runs as a recipe.
+    """A planned computation: made from public facts, costs what its outline says, and runs as a
+    recipe.
 
-    forecast: expected standard errors and the like, from public facts alone, for POST /v1/plans. run(): the generator
-    of steps; its return value is the kind's result, or None for No Reply. fit: what a forecast of the ε for a wanted
-    noise asks, where there is such a thing.
+    forecast: expected standard errors and the like, from public facts alone, for POST /v1/plans.
+    run(): the generator of steps; its return value is the kind's result, or None for No Reply. fit:
+    what a forecast of the ε for a wanted noise asks, where there is such a thing.
     """
 
     __slots__ = ("__dict__",)  # for what is kept of it
 
     deadline_shares: ClassVar[tuple[float, float]] = (1.0, 1.0)
-    """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two threads, on the machine
-    whose pace is 1. `python -m benchmarks deadlines` measures them."""
+    """Of the deadline: what such plans take at most at 10⁴ and at 10⁶ records, alone, with two
+    threads, on the machine whose pace is 1. `python -m benchmarks deadlines` measures them.
+    """
 
     @property
     @abstractmethod
@@ -140,7 +149,9 @@ class Planned(ABC):
 
     @property
     def name(self) -> str:
-        """What plans are told apart by that take different shares of the time that is expected of them."""
+        """What plans are told apart by that take different shares of the time that is expected of
+        them.
+        """
         return type(self).__name__
 
     @property
@@ -149,7 +160,9 @@ class Planned(ABC):
 
     @property
     def precision(self) -> ForecastPrecision | None:
-        """How wide its intervals will be, where public facts tell; what `ci_ratio` and `half_width` are looked for by."""
+        """How wide its intervals will be, where public facts tell; what `ci_ratio` and `half_width`
+        are looked for by.
+        """
         return None
 
     @property
@@ -213,7 +226,9 @@ class Planned(ABC):
         return self.outlined.own_cost
 
     def cost(self, offer: PrivacyCost) -> PrivacyCost:
-        """What is charged of an offer: (ε, δ) as asked for and the ρ of the parts, which allows them; or its own cost."""
+        """What is charged of an offer: (ε, δ) as asked for and the ρ of the parts, which allows
+        them; or its own cost.
+        """
         if self.own_cost is not None:
             return self.own_cost
         if self.rho > offer.rho:
@@ -223,7 +238,8 @@ class Planned(ABC):
     def deadline_ms(self, n: int) -> int:
         """When the reply becomes visible: from n, the columns and the plan alone, and generous.
 
-        column_ms: the planned time of what is not proportional to cells read: statistics of whole columns, scores.
+        column_ms: the planned time of what is not proportional to cells read: statistics of whole
+        columns, scores.
         """
         cells = n * len(self.columns)
         trees = [part for part in self.parts if isinstance(part, QuantileTree)]
@@ -236,8 +252,10 @@ class Planned(ABC):
         return 50 + 20 * self.passes + ceil(nanoseconds / 10**6) + self.column_ms
 
     def expected_ms(self, n: int) -> float:
-        """What the computation takes at most where nothing else runs and the columns are in memory, on the machine whose
-        pace is 1: between the two numbers of records at which shares were measured, the line in log n."""
+        """What the computation takes at most where nothing else runs and the columns are in memory,
+        on the machine whose pace is 1: between the two numbers of records at which shares were
+        measured, the line in log n.
+        """
         few, many = self.deadline_shares
         at = min(1.0, max(0.0, (log10(max(n, 1)) - 4) / 2))
         drawing = self.draws * SELECTION_NANOSECONDS / 10**6
@@ -255,11 +273,11 @@ class Planned(ABC):
 class Plan:
     """A request made ready: everything public, fixed before a private cell is read.
 
-    gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is turned into ρ by
-    accounting.gaussian; None: by zCDP's conversion.
-    facts: of the table that the question is about; with a view, of its one row a person.
-    expected_ms, cold_ms: as Planned has them; None: not known, and the deadline stays. alone_ms: what the deadline would be if
-    nothing else were computed (pipeline.pace); None: not promised yet.
+    gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is
+    turned into ρ by accounting.gaussian; None: by zCDP's conversion. facts: of the table that the
+    question is about; with a view, of its one row a person. expected_ms, cold_ms: as Planned has
+    them; None: not known, and the deadline stays. alone_ms: what the deadline would be if nothing
+    else were computed (pipeline.pace); None: not promised yet.
     """
 
     facts: DatasetFacts
@@ -278,20 +296,25 @@ class Plan:
 
     @property
     def sort(self) -> str | None:
-        """Plans of one sort take the same share of what is expected of them; None for those that are not steady."""
+        """Plans of one sort take the same share of what is expected of them; None for those that
+        are not steady.
+        """
         if not self.planned.steady:
             return None
         return f"{self.planned.name}: {self.planned.mechanism}"
 
     def paid_by(self, reservation: Reservation) -> bool:
-        """Whether this is what was charged: asked here only, before anything is computed. A charge that does not know whether
-        noise is Gaussian was no less under any rule."""
+        """Whether this is what was charged: asked here only, before anything is computed. A charge
+        that does not know whether noise is Gaussian was no less under any rule.
+        """
         known = replace(self.cost, gaussian=self.cost.gaussian if reservation.cost.gaussian else 0)
         return (known, self.facts.version_id) == (reservation.cost, reservation.version_id)
 
     @property
     def gaussian_limit(self) -> int | None:
-        """What its steps may cost by mechanisms.gaussian_cost (RHO_UNITS); None where its privacy does not rest on that."""
+        """What its steps may cost by mechanisms.gaussian_cost (RHO_UNITS); None where its privacy
+        does not rest on that.
+        """
         limits = [rho for rho in (self.gaussian_rho, self.cost.gaussian) if rho]
         return min(limits, default=None)
 

@@ -17,7 +17,9 @@ class Privacy:
 
 
 FeatureText = Annotated[str, MinLen(1), MaxLen(2_000)]
-"""A feature of a person, such as `last(bmi, by=date)`; the length is that of a formula (formula.limits)."""
+"""A feature of a person, such as `last(bmi, by=date)`; the length is that of a formula
+(formula.limits).
+"""
 
 _PERSONS = {
     "description": "Features of a person by name, such as `last(bmi, by=date)`, of a data set with several rows a "
@@ -28,13 +30,15 @@ _PERSONS = {
 
 @dataclass(frozen=True, slots=True)
 class OfPersons:
-    """Marks a field that has a meaning only where the protected unit is a person with several rows: a form about another
-    table leaves it out. Limits nothing."""
+    """Marks a field that has a meaning only where the protected unit is a person with several rows:
+    a form about another table leaves it out. Limits nothing.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What every kind of question inherits: a frozen, slotted dataclass with a field `kind`, its kind's name.
+    """What every kind of question inherits: a frozen, slotted dataclass with a field `kind`, its
+    kind's name.
 
     The interface refuses fields that a question does not declare.
     """
@@ -46,7 +50,9 @@ class Query:
     )
 
     def other_target(self) -> "Query | None":
-        """The same question with the other target: robust for the textbook's, the textbook's for robust. None: it has one only."""
+        """The same question with the other target: robust for the textbook's, the textbook's for
+        robust. None: it has one only.
+        """
         return None
 
 

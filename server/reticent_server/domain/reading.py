@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a private file is read: what a schema file says under `file`, and what was understood where it says nothing."""
+"""How a private file is read: what a schema file says under `file`, and what was understood where
+it says nothing.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -12,7 +14,9 @@ ENCODINGS: Mapping[str, str] = {
     "windows-1252": "cp1252",
     "latin-1": "latin-1",
 }
-"""Python's codecs, by the names of the schema file. UTF-8 and UTF-16 may begin with a byte-order mark."""
+"""Python's codecs, by the names of the schema file. UTF-8 and UTF-16 may begin with a byte-order
+mark.
+"""
 
 DECIMALS: Mapping[str, str] = {"point": r"\.", "comma": ","}
 THOUSANDS: Mapping[str, str] = {
@@ -48,9 +52,10 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 class Reading:
     """Each None: not said, and then understood from the file.
 
-    header: the line (of a sheet: the row) that holds the columns' names, counted from 1; 0: there is none, and the columns
-    are called column_1, column_2, …. sheet: of an Excel file, or the table of a database. dates: what a draft takes
-    01/02/2020 for; a column's own format says it for a load.
+    header: the line (of a sheet: the row) that holds the columns' names, counted from 1; 0: there
+    is none, and the columns are called column_1, column_2, …. sheet: of an Excel file, or the table
+    of a database. dates: what a draft takes 01/02/2020 for; a column's own format says it for a
+    load.
     """
 
     format: str | None = None
@@ -108,7 +113,9 @@ def read_reading(said: Mapping[object, object]) -> Reading:
 
 @dataclass(frozen=True, slots=True)
 class NumberStyle:
-    """The signs in numbers, by their names. The thousands' sign stands between groups of three digits, or nowhere."""
+    """The signs in numbers, by their names. The thousands' sign stands between groups of three
+    digits, or nowhere.
+    """
 
     decimal: str = "point"
     thousands: str = "none"

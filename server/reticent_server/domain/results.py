@@ -7,7 +7,9 @@ from typing import Any
 
 
 def result_json(result: Any) -> Any:
-    """A result's JSON-able value. A field that may be absent (its default is None) is left out where it is None."""
+    """A result's JSON-able value. A field that may be absent (its default is None) is left out
+    where it is None.
+    """
     if hasattr(type(result), "__dataclass_fields__"):
         return {
             f.name: result_json(value)

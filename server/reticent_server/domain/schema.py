@@ -35,11 +35,12 @@ BOOLEAN_TEXTS: Mapping[str, float] = {
 class Recode:
     """How the cells of the file become a column's values, where they are not the values themselves.
 
-    source: the column's name in the file; empty where it is the declared name. codes: texts of the file,
-    each with the value that is stored for it, in place of the levels (or of a boolean column's words).
-    other: the value of every text that is neither among them nor a marker of a missing cell; None: such a
-    cell is an error. date: of a column of dates the format of its texts (strptime's); they are stored as days
-    since 1970-01-01. derived: how the column is computed from others, in place of any cell.
+    source: the column's name in the file; empty where it is the declared name. codes: texts of the
+    file, each with the value that is stored for it, in place of the levels (or of a boolean
+    column's words). other: the value of every text that is neither among them nor a marker of a
+    missing cell; None: such a cell is an error. date: of a column of dates the format of its texts
+    (strptime's); they are stored as days since 1970-01-01. derived: how the column is computed from
+    others, in place of any cell.
     """
 
     source: str = ""
@@ -53,11 +54,11 @@ class Recode:
 class Column:
     """One declared column.
 
-    lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical and ordered 0 and
-    len(levels) − 1, the bounds of its codes). levels: their levels in order, the
-    stored code of a level being its position. missing: cell texts that mean "missing". recode: how the
-    file's cells become values. role: WEIGHT of what a record counts for in the population, else empty: said to
-    analysts, and nothing else depends on it.
+    lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical and ordered 0
+    and len(levels) − 1, the bounds of its codes). levels: their levels in order, the stored code of
+    a level being its position. missing: cell texts that mean "missing". recode: how the file's
+    cells become values. role: WEIGHT of what a record counts for in the population, else empty:
+    said to analysts, and nothing else depends on it.
     """
 
     name: str
@@ -83,7 +84,9 @@ class Column:
 
     @property
     def is_date(self) -> bool:
-        """Whether its values are days since 1970-01-01: an integer column to everything but the eye."""
+        """Whether its values are days since 1970-01-01: an integer column to everything but the
+        eye.
+        """
         return bool(self.recode.date)
 
     def shown(self, value: float) -> str:
@@ -113,8 +116,8 @@ class Column:
 class Unit:
     """The protected unit: a row, or all rows that share a value of `column` (at most `max_rows`).
 
-    gaps: whether a unit may have no row, where it has one at most: the table has a place for every person of its
-    population, and who is in it is private.
+    gaps: whether a unit may have no row, where it has one at most: the table has a place for every
+    person of its population, and who is in it is private.
     """
 
     column: str | None = None
@@ -123,7 +126,9 @@ class Unit:
 
     @property
     def many_rows(self) -> bool:
-        """Whether a unit may have another number of rows than its neighbour: the number of rows is private then."""
+        """Whether a unit may have another number of rows than its neighbour: the number of rows is
+        private then.
+        """
         return self.gaps or self.max_rows > 1
 
     @property
@@ -133,7 +138,9 @@ class Unit:
 
 
 ABSENT = ""
-"""The name of no column: its mask of missing cells says which places of a table of persons hold no row."""
+"""The name of no column: its mask of missing cells says which places of a table of persons hold no
+row.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +155,10 @@ class LinkedTable:
 class Schema:
     """The columns, the unit, and what the curator offers of persons with many rows.
 
-    features: (name, text) of declared features of a person (formula.features). tables: where several tables
-    are linked by the unit's column, and asked about by features only. derived: texts of a schema file that are
-    not yet columns (formula.derived); a stored schema has none. reading: how the file is read, as far as it is said; not
-    shown to analysts.
+    features: (name, text) of declared features of a person (formula.features). tables: where
+    several tables are linked by the unit's column, and asked about by features only. derived: texts
+    of a schema file that are not yet columns (formula.derived); a stored schema has none. reading:
+    how the file is read, as far as it is said; not shown to analysts.
     """
 
     columns: tuple[Column, ...]

@@ -44,7 +44,9 @@ class EngineLedger(Protocol):
 
 @cache
 def _one_thread_a_library() -> None:
-    """Threads are ours, over blocks; the linear algebra's would fight them. Once: looking for libraries takes time."""
+    """Threads are ours, over blocks; the linear algebra's would fight them. Once: looking for
+    libraries takes time.
+    """
     threadpool_limits(1)
 
 
@@ -75,14 +77,16 @@ class LocalEngine:
         _one_thread_a_library()
 
     def holds(self, plan: Plan) -> bool:
-        """Whether the plan's columns are in memory: earlier requests and the sizes of columns decide it, no cell."""
+        """Whether the plan's columns are in memory: earlier requests and the sizes of columns
+        decide it, no cell.
+        """
         return plan.view is None and self._cache.has(plan.facts.version_id, plan.planned.columns)
 
     def execute(self, plan: Plan, reservation: Reservation) -> Release:
         """The release that `reservation` has paid for. Unavailable where the vault cannot be read.
 
-        Any other failure is a release of status "failed", with nothing about its cause: also where the plan is not what
-        was paid for (the policy was changed, a profile was published since).
+        Any other failure is a release of status "failed", with nothing about its cause: also where
+        the plan is not what was paid for (the policy was changed, a profile was published since).
         """
         if not self._ledger.confirm(reservation):
             raise Unavailable("The reservation is no longer valid; send the request again.")

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What part of ρ goes to which release of a fit: planned from (q, n, ρ) and the score's bound alone.
+"""What part of ρ goes to which release of a fit: planned from (q, n, ρ) and the score's bound
+alone.
 
-η = √q·2RK·unit/(n√(2ρ) κh̄) is the noise of one whole step in the predictor (in units of the response's scale, or of
-the link's), with R² the radius, K the score's bound, κh̄ the expected curvature. The squared error e² of the fit and the squared residual scale S² (in
-units of the response's) are forecast as
+η = √q·2RK·unit/(n√(2ρ) κh̄) is the noise of one whole step in the predictor (in units of the
+response's scale, or of the link's), with R² the radius, K the score's bound, κh̄ the expected
+curvature. The squared error e² of the fit and the squared residual scale S² (in units of the
+response's) are forecast as
 
     e₀² = .96, S₁² = 1;   N = η²S²/f,   e² ← e²(g²e² + N)/(e²(1 + g²) + N),   S² ← min(.04 + e², 1.44S²)
 
-(S = 1 where no scale is measured), which is a step of fitting.filter with a relative curvature error g: g² = .15² + ν²/2, ν the noise of the last
-Gram matrix relative to what it measures. The last step's curvature is released as well, which takes g² to
-g²ν_J²/(g² + ν_J²). Of a public menu of rounds of whitening, steps and shares the plan with the smallest last e² is
-taken. The rounds are the widest that are still precise: a Gram matrix with a narrow radius has less noise,
-one with a wide radius settles the lengths of heavy-tailed directions.
+(S = 1 where no scale is measured), which is a step of fitting.filter with a relative curvature
+error g: g² = .15² + ν²/2, ν the noise of the last Gram matrix relative to what it measures. The
+last step's curvature is released as well, which takes g² to g²ν_J²/(g² + ν_J²). Of a public menu of
+rounds of whitening, steps and shares the plan with the smallest last e² is taken. The rounds are
+the widest that are still precise: a Gram matrix with a narrow radius has less noise, one with a
+wide radius settles the lengths of heavy-tailed directions.
 
-*On a part of the rows.* Early steps of a fit of many records only bring it near its place: they may go over one unit of
-`stride` (domain.row_subset), at the same sensitivity, so that N is stride² times as large there. The solution of the part
-is off by its sampling error, and e² grows by PART_OFF (stride − 1) times the fit's sampling variance before each step over all
-rows: the first may leave a part of it. The largest stride is taken with which the sum of that variance and the last e² is hardly larger, and the part has records enough for the shape of the design: the second moment
-of each direction has a relative standard error of PART_SPREAD at most, so that the records of a rare level are not too few.
+*On a part of the rows.* Early steps of a fit of many records only bring it near its place: they may
+go over one unit of `stride` (domain.row_subset), at the same sensitivity, so that N is stride²
+times as large there. The solution of the part is off by its sampling error, and e² grows by
+PART_OFF (stride − 1) times the fit's sampling variance before each step over all rows: the first
+may leave a part of it. The largest stride is taken with which the sum of that variance and the last
+e² is hardly larger, and the part has records enough for the shape of the design: the second moment
+of each direction has a relative standard error of PART_SPREAD at most, so that the records of a
+rare level are not too few.
 
-What the parts of one step cost is less than their sum where they are of one vector of a record (mechanisms.one_vector): all
-amounts are raised by one factor until the steps cost ρ. An amount is thus what its noise would cost alone.
+What the parts of one step cost is less than their sum where they are of one vector of a record
+(mechanisms.one_vector): all amounts are raised by one factor until the steps cost ρ. An amount is
+thus what its noise would cost alone.
 """
 
 from collections.abc import Sequence
@@ -37,14 +44,18 @@ from reticent_server.fitting.public.coordinates import normal_size
 from reticent_server.mechanisms import one_vector
 
 LENGTH_BINS = 27
-"""Of a histogram of persons by length: one for 0, 25 that end at an edge, and what is beyond (fitting.person_scores)."""
+"""Of a histogram of persons by length: one for 0, 25 that end at an edge, and what is beyond
+(fitting.person_scores).
+"""
 
-# a start with none of a fit of R² = .96; its residuals' .04; S² grows by 1.2² a step at most (fitting.huber)
+# a start with none of a fit of R² = .96; its residuals' .04; S² grows by 1.2² a step at most
+# (the scale in fitting.huber)
 START_ERROR, ERROR_FLOOR, SCALE_GROWTH = 0.96, 0.04, 1.44
 _CURVATURE_ERROR = 0.15  # relative, of an expected curvature: benchmarks of clean designs
 _QUIET = 0.05  # η from which on sampling is no longer most of the error, and the meat needs less
 
-# squared radius per coordinate: at 1 most rows are clipped and noise is least; at 4 one normal row in 10³ is
+# squared radius per coordinate: at 1 most rows are clipped and noise is least; at 4 one normal row
+# in 10³ is
 NARROW, MIDDLE, WIDE = 1.0, 2.0, 4.0
 ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from the most thorough
     ((0.04, NARROW), (0.05, WIDE), (0.09, WIDE)),
@@ -52,7 +63,8 @@ ROUNDS = (  # (share of ρ, squared radius per coordinate) of each round, from t
     ((0.05, NARROW), (0.10, MIDDLE)),
     ((0.05, NARROW), (0.08, NARROW)),
 )
-# (share of ρ, squared radius) of one coordinate, which needs its length only; the forecast picks one
+# (share of ρ, squared radius) of one coordinate, which needs its length only; the forecast picks
+# one
 SINGLE_ROUNDS = (((0.08, NARROW),), ((0.12, NARROW),), ((0.20, NARROW),))
 _FIRST_PRECISION, _LAST_PRECISION = 0.35, 0.25  # largest ν of the first and of the last round
 _LAST_SHARES = (0.25, 0.4, 0.5, 0.6, 0.7, 0.8)  # of the gradients' ρ, in the last step
@@ -61,34 +73,44 @@ _RATIOS = (1.0, 1.4, 2.0, 2.8)  # of a step's ρ to that of the step before, in 
 _STEPS = (3, 4, 5, 6)
 _ROUNDING = 10**11  # a step's cost is rounded up by a unit, and by 10⁻¹² of it for the floats
 LIKELY_SUM = 1.4  # of √(mq) rms: what a person's sum of m scores of rms about √q is clipped at
-LIKELY_REACH = 2.5  # of m√q times a row's mean curvature: what a person's Jacobian is clipped at (2 to 3.5 in simulations)
+# of m√q times a row's mean curvature: what a person's Jacobian is clipped at (2 to 3.5 in
+# simulations)
+LIKELY_REACH = 2.5
 _WORTH = 0.6  # of the rows' noise: what a summed Jacobian's has to be below to be worth a histogram
 _PERSON_MEAT = (
     0.05  # of ρ: coverage needs it, as the public rows say nothing about how rows of a person agree
 )
-_LENGTHS = 0.03  # of ρ: each of the two histograms that the last clips are chosen by; 60 persons of noise in a bin at ε = 1
+# of ρ: each of the two histograms that the last clips are chosen by; 60 persons of noise in a bin
+# at ε = 1
+_LENGTHS = 0.03
 _STEP_WORTH = 0.01  # of ln e²: a further step has to gain that much
 
 WHOLE_STEPS = (
     2  # the last ones, which go over all rows: with one the fit stays .3 standard errors off
 )
-PART_OFF = 2.0  # times the sampling variance by which a part's solution is off: the model's, or twice it where that is wrong
+# times the sampling variance by which a part's solution is off: the model's, or twice it where that
+# is wrong
+PART_OFF = 2.0
 _PART_STEPS = 7  # of which all but two cost next to nothing
 _STRIDES = (32, 16, 8, 4)  # tried from the largest; 2 would save less than half of the early passes
 _PART_RECORDS, _PART_UNITS = 5e4, 1e4  # in a part at least: fits of fewer rows do not gain by it
 _PART_SPREAD = 0.01  # of a direction's second moment in the part
-_PART_WORTH = 1.01  # times a fit's variance over all rows, sampling and noise together, that a part's may have
+# times a fit's variance over all rows, sampling and noise together, that a part's may have
+_PART_WORTH = 1.01
 
 Round = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in use, and
-    the rows of a unit. person_rows: the same where scores are summed by person first (fitting.person_scores), else 1.
-    rms: of a row's score q where the model holds, in which the lengths of persons' sums are measured. skewed: as of a Signal.
-    unequal: E a²/E a of a weighted design's shares a, by which scores vary more than those of as many whole records; else 1.
-    spread: of the coordinates (fitting.public.coordinates.moment_spread); infinite where they are not known yet, and no fit goes over a part."""
+    """Public sizes of a fit: q, the squared radius R², n, the records that are expected to be in
+    use, and the rows of a unit. person_rows: the same where scores are summed by person first
+    (fitting.person_scores), else 1. rms: of a row's score q where the model holds, in which the
+    lengths of persons' sums are measured. skewed: as of a Signal. unequal: E a²/E a of a weighted
+    design's shares a, by which scores vary more than those of as many whole records; else 1.
+    spread: of the coordinates (fitting.public.coordinates.moment_spread); infinite where they are
+    not known yet, and no fit goes over a part.
+    """
 
     size: int
     radius_squared: float
@@ -103,18 +125,24 @@ class Sizes:
 
     @property
     def person_length(self) -> float:
-        """√(mq) rms: about what the sum of a person's m scores is long where they are independent."""
+        """√(mq) rms: about what the sum of a person's m scores is long where they are
+        independent.
+        """
         return sqrt(self.person_rows * self.size) * self.rms
 
     def gradient_clip(self, bound: float) -> float:
-        """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the likely clip."""
+        """What a unit adds to a gradient, at most, where sup |q| is `bound`; of a person's sum the
+        likely clip.
+        """
         if self.person_rows > 1:
             return LIKELY_SUM * self.person_length
         return sqrt(self.radius_squared) * bound * self.unit_rows
 
     def jacobian_distance(self, curvature: float, bound: float) -> float:
-        """By how much a Jacobian differs where one unit does: √2 times the rows' bound, or twice the likely clip of a
-        person's sum where that is far less. curvature: of a row, expected; bound: at most."""
+        """By how much a Jacobian differs where one unit does: √2 times the rows' bound, or twice
+        the likely clip of a person's sum where that is far less. curvature: of a row, expected;
+        bound: at most.
+        """
         rows = sqrt(2) * self.radius_squared * bound * self.unit_rows
         whole = self._whole_distance(curvature)
         return whole if self.whole_jacobian(curvature, bound) else rows
@@ -135,9 +163,11 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class JointParts:
-    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian where `step`, gradient
-    and meat where `meat`. signed: whether a Jacobian's contributions have both signs. used: whether the number of records in
-    use is a count beside the first round; a sum of weights is not, and is charged alone."""
+    """Which parts of a fit's step are of one vector (mechanisms.one_vector): gradient and Jacobian
+    where `step`, gradient and meat where `meat`. signed: whether a Jacobian's contributions have
+    both signs. used: whether the number of records in use is a count beside the first round; a sum
+    of weights is not, and is charged alone.
+    """
 
     step: bool = False
     meat: bool = False
@@ -147,12 +177,15 @@ class JointParts:
 
 @dataclass(frozen=True, slots=True)
 class FitBudget:
-    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T, or none),
-    jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked design. eta: η.
-    precision: ν of the last round. size: q. joint: which parts of a step are of one vector. lengths: of the histogram of
-    the lengths of persons' scores, 0 where scores are those of rows; reaches: of that of their Jacobians, 0 where these are.
-    tail, rows_tail: of the lengths of scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere.
-    stride: of the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are q."""
+    """ρ (RHO_UNITS) of each release: rounds (ρ, squared radius), gradients (T,), scales (T − 1, T,
+    or none), jacobians (T,), 0 where a step releases none, meat of the last step, count of a masked
+    design. eta: η. precision: ν of the last round. size: q. joint: which parts of a step are of one
+    vector. lengths: of the histogram of the lengths of persons' scores, 0 where scores are those of
+    rows; reaches: of that of their Jacobians, 0 where these are. tail, rows_tail: of the lengths of
+    scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere. stride: of
+    the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are
+    q.
+    """
 
     rounds: tuple[tuple[int, float], ...]
     gradients: tuple[int, ...]
@@ -184,13 +217,16 @@ class FitBudget:
         return self.stride > 1 and not self.on_part(t)
 
     def round_on_part(self, k: int) -> bool:
-        """Whether the round k of the whitening does: not the one that counts the records in use, nor the last, whose coordinates
-        weigh the records."""
+        """Whether the round k of the whitening does: not the one that counts the records in use,
+        nor the last, whose coordinates weigh the records.
+        """
         counts = k == 0 and self.count > 0
         return self.stride > 1 and not counts and k < len(self.rounds) - 1
 
     def scale_on_part(self, t: int) -> bool:
-        """Whether the scale after step t does: not the last, by which the last step's scores are cut."""
+        """Whether the scale after step t does: not the last, by which the last step's scores are
+        cut.
+        """
         return self.on_part(t)
 
     @property
@@ -207,8 +243,9 @@ class FitBudget:
         return min(len(self.scales), self.steps - 1)
 
     def counts(self, unit_rows: int) -> tuple[CountSum, ...]:
-        """The parts that may be counts: of the records in use, of residuals (a family may sum these instead), and of
-        persons by the lengths of what their rows add up to."""
+        """The parts that may be counts: of the records in use, of residuals (a family may sum these
+        instead), and of persons by the lengths of what their rows add up to.
+        """
         amounts = (self.count, *self.scales)  # a weighted design's are sums, and cost the same
         persons = (self.lengths, self.reaches)
         return (
@@ -217,8 +254,9 @@ class FitBudget:
         )
 
     def shares(self, profile: int = 0) -> dict[str, float]:
-        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together. profile: ρ of an
-        own profile."""
+        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ
+        together. profile: ρ of an own profile.
+        """
         lengths = self.lengths + self.reaches + self.tail + self.rows_tail
         amounts = {
             "profile": profile,
@@ -251,8 +289,10 @@ class FitBudget:
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def rho_by_group(self, *, counted: bool) -> int:
-        """What the same steps cost of disjoint groups together: twice a count of one bin, and no more of all else
-        (mechanisms.disjoint_groups). counted: whether scales are measured by such counts."""
+        """What the same steps cost of disjoint groups together: twice a count of one bin, and no
+        more of all else (mechanisms.disjoint_groups). counted: whether scales are measured by such
+        counts.
+        """
         (first, _), *_ = self.rounds
         alone = one_vector.rho(self.size, curvature=first, used=self.count)
         moved = first + 2 * self.count
@@ -276,12 +316,16 @@ class FitBudget:
         return together + jacobian - curvature + meat - within
 
     def with_meat_of(self, entries: int, rho: int) -> "FitBudget":
-        """The meat as that of the scores' own vector (entries,), which has no other part of the step; at `rho`."""
+        """The meat as that of the scores' own vector (entries,), which has no other part of the
+        step; at `rho`.
+        """
         joint = replace(self.joint, meat=True)
         return replace(self, joint=joint, entries=entries).raised(rho)
 
     def raised(self, rho: int) -> "FitBudget":
-        """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units only."""
+        """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units
+        only.
+        """
         whole = self.rho
         target = rho - len(self.rounds) - self.steps - rho // _ROUNDING
 
@@ -307,7 +351,9 @@ class FitBudget:
 
 @dataclass(frozen=True, slots=True)
 class EarlyJacobian:
-    """Shares of ρ of a Jacobian in the last step but one: where there is little noise, and elsewhere."""
+    """Shares of ρ of a Jacobian in the last step but one: where there is little noise, and
+    elsewhere.
+    """
 
     quiet: float
     noisy: float
@@ -327,13 +373,15 @@ BENT_JACOBIAN = EarlyJacobian(0.08, 0.08)
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a Score) at the start.
+    """What a family's score is: bound K, expected curvature h̄ of a settled fit, unit (as of a
+    Score) at the start.
 
-    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step as well.
-    early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed: whether
-    curvatures have both signs. rms: of the score where the model holds. skewed: whether it is where the model
-    holds, so that a clipped sum of scores is not 0 on average. whole: whether the last scores are cut as a whole; bent: whether its mean then
-    bends on the way.
+    curvature_bound: sup |h|. scaled: whether a scale is measured; joint: whether in the last step
+    as well. early_jacobian: what a Jacobian before the last step is worth (fitting.curvature says
+    it of a score). centred: whether gradients are about 0 at any θ (fitting.score.Ball). signed:
+    whether curvatures have both signs. rms: of the score where the model holds. skewed: whether it
+    is where the model holds, so that a clipped sum of scores is not 0 on average. whole: whether
+    the last scores are cut as a whole; bent: whether its mean then bends on the way.
     """
 
     bound: float
@@ -352,7 +400,9 @@ class Signal:
 
     @property
     def together(self) -> JointParts:
-        """A moved gradient is not along the record's vector; a joint meat is that of a longer one."""
+        """A moved gradient is not along the record's vector; a joint meat is that of a longer
+        one.
+        """
         return JointParts(self.centred, self.centred and not self.joint, self.signed)
 
 
@@ -367,8 +417,9 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
 def plan_budget(
     sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
 ) -> FitBudget:
-    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units less where parts are
-    joint."""
+    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho, and a few units
+    less where parts are joint.
+    """
     eta = noise_ratio(sizes, rho, signal)
     of_persons = sizes.person_rows > 1
     meat = _PERSON_MEAT if of_persons else 0.10 if eta < _QUIET else 0.03
@@ -422,7 +473,8 @@ def _on_part(
     chosen: tuple[tuple[Round, ...], float, tuple[float, ...]],
     fixed: float,
 ) -> tuple[int, tuple[float, ...]]:
-    """The stride of early passes and the fractions of the gradients' ρ; 1 and those of `chosen` where a part is too small.
+    """The stride of early passes and the fractions of the gradients' ρ; 1 and those of `chosen`
+    where a part is too small.
 
     chosen: rounds, the Jacobian's share, and the fractions of a fit over all rows.
     """
@@ -445,13 +497,17 @@ def _on_part(
 
 
 def _strides(sizes: Sizes) -> Sequence[int]:
-    """Those that leave records enough, by their number and by how they are spread over directions."""
+    """Those that leave records enough, by their number and by how they are spread over
+    directions.
+    """
     least = max(_PART_RECORDS, _PART_UNITS * sizes.unit_rows, (sizes.spread / _PART_SPREAD) ** 2)
     return [stride for stride in _STRIDES if stride * least <= sizes.expected_n]
 
 
 def _sampling(sizes: Sizes, signal: Signal) -> float:
-    """The sampling variance of a predictor, in the units of e²: of a person's rows as if they were one."""
+    """The sampling variance of a predictor, in the units of e²: of a person's rows as if they were
+    one.
+    """
     records = sizes.expected_n / (sizes.unequal * sizes.unit_rows)
     residual = ERROR_FLOOR if signal.scaled else (signal.rms / signal.curvature) ** 2
     return sizes.size * residual / records
@@ -459,7 +515,9 @@ def _sampling(sizes: Sizes, signal: Signal) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartErrors:
-    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e² grows by before each of these."""
+    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e²
+    grows by before each of these.
+    """
 
     strides: tuple[int, ...]
     off: float
@@ -496,7 +554,9 @@ def _chosen(
 
 
 def affordable_rounds(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
-    """The rounds of a whitening that are still precise; a few single ones to choose from where none are."""
+    """The rounds of a whitening that are still precise; a few single ones to choose from where none
+    are.
+    """
     for rounds in ROUNDS:
         *first, last = (precision(sizes, rho, r) for r in rounds)
         if max(first) <= _FIRST_PRECISION and last <= _LAST_PRECISION:
@@ -505,7 +565,9 @@ def affordable_rounds(sizes: Sizes, rho: int) -> tuple[tuple[Round, ...], ...]:
 
 
 def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
-    """ν_J: noise of the last Jacobian, as a vector of a step sees it, relative to what it measures."""
+    """ν_J: noise of the last Jacobian, as a vector of a step sees it, relative to what it
+    measures.
+    """
     distance = sizes.jacobian_distance(signal.curvature, signal.curvature_bound)
     sd = distance / sqrt(2 * rho / RHO_UNITS)
     return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)

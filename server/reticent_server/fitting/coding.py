@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The standardised design of a fit: made of public facts, a function of one record.
 
-x̃_j = (x_j − a_j)/b_j, with centres and scales from the public rows; without an intercept nothing is
-centred, as that would change the model. x̃ is where records are put on a lattice (fitting.maps); what
-the fit works in are combinations u = W x̃, so that a_j and b_j do not matter for what it estimates.
+x̃_j = (x_j − a_j)/b_j, with centres and scales from the public rows; without an intercept nothing
+is centred, as that would change the model. x̃ is where records are put on a lattice (fitting.maps);
+what the fit works in are combinations u = W x̃, so that a_j and b_j do not matter for what it
+estimates.
 """
 
 from dataclasses import dataclass
@@ -78,7 +79,9 @@ def _locations(design: Design, rows: PublicRows) -> tuple[Location, ...]:
 
 
 def _location(term: Term, values: FloatArray, *, centred: bool) -> Location:
-    """Wide enough for the declared bounds to lie within the lattice's range, as far as its steps stay fine."""
+    """Wide enough for the declared bounds to lie within the lattice's range, as far as its steps
+    stay fine.
+    """
     centre = float(np.mean(values)) if centred else 0.0
     spread = float(np.sqrt(np.mean((values - centre) ** 2)))
     reach = max(abs(term.lower - centre), abs(term.upper - centre))

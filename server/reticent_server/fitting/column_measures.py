@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a profile measures of a column: quantiles of a number, counts of levels, missing cells.
 
-An integer column of few values is counted value by value: its counts say what quantiles cannot, which
-values are rare, and its quantiles follow from them. A categorical column's missing cells are one more
-bin of its counts, at no cost; another column that may be missing has a count of its own.
+An integer column of few values is counted value by value: its counts say what quantiles cannot,
+which values are rare, and its quantiles follow from them. A categorical column's missing cells are
+one more bin of its counts, at no cost; another column that may be missing has a count of its own.
 
-Persons with up to m > 1 rows count once each, in equal parts for their rows in use, with the noise of one row a person
-(1/m of that of all rows): quantiles by mechanisms.quantile_tree (`shared`), counts and missing cells as sums of vectors.
+Persons with up to m > 1 rows count once each, in equal parts for their rows in use, with the noise
+of one row a person (1/m of that of all rows): quantiles by mechanisms.quantile_tree (`shared`),
+counts and missing cells as sums of vectors.
 
-Proof for counts. A person with T ≥ 1 rows in use adds (the shares of these rows by bin) − a(1, …, 1), a = 1/max(B, 2), and without
-one −a(1, …, 1): a function of one person's m places. Shares are in the hull of the B unit vectors, so what is added is no longer than at
-a corner, √(1 − 1/B) from B = 2 on and ½ for one bin; 0 is at a√B, no further. That is the clip C of a VectorSum, Δ = 2C, and N a is public.
-Two persons in different bins attain Δ for B ≤ 2. The mechanism enforces the clip, whatever the map gives.
+Proof for counts. A person with T ≥ 1 rows in use adds (the shares of these rows by bin) − a(1, …,
+1), a = 1/max(B, 2), and without one −a(1, …, 1): a function of one person's m places. Shares are in
+the hull of the B unit vectors, so what is added is no longer than at a corner, √(1 − 1/B) from B =
+2 on and ½ for one bin; 0 is at a√B, no further. That is the clip C of a VectorSum, Δ = 2C, and N a
+is public. Two persons in different bins attain Δ for B ≤ 2. The mechanism enforces the clip,
+whatever the map gives.
 
-What is *resolved*: quartiles, or shares of levels, with as little noise as a fit needs (fitting.trust, SPREAD_NOISE). Of another number the
-median alone is released. The ρ of a profile is divided by what resolving takes (`allocated`): a function of the schema, n, m and ρ alone, all public.
+What is *resolved*: quartiles, or shares of levels, with as little noise as a fit needs
+(fitting.trust, SPREAD_NOISE). Of another number the median alone is released. The ρ of a profile is
+divided by what resolving takes (`allocated`): a function of the schema, n, m and ρ alone, all
+public.
 """
 
 from collections.abc import Sequence
@@ -42,7 +47,9 @@ from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
 from reticent_server.numerics.known_total import with_total
 
-MOST_COUNTED = 100  # values of an integer column that is counted; above, the noise of a sum of counts is larger than a quantile's
+# values of an integer column that is counted; above, the noise of a sum of counts is larger than a
+# quantile's
+MOST_COUNTED = 100
 _EMPTY = log(4096)  # candidates where no record is, for each one near a quantile
 SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
 _ENDS = (0.01, 0.025, 0.05)  # probabilities beyond which those asked for are left out
@@ -57,7 +64,8 @@ _GUMBEL = sqrt(
 )  # a selection's noise falls by e over a scale on both sides: standard deviation over scale
 _UNIT_RHO = RHO_UNITS // 1000  # at which noise is computed to be scaled: it goes with 1/√ρ
 _MARGIN = 1.02  # of ρ: what the whole numbers of a ladder's steps are off by at most
-# relative parts of the profile's ρ: what a fit leans on most gets most; a share of missing cells is of one cell
+# relative parts of the profile's ρ: what a fit leans on most gets most; a share of missing cells is
+# of one cell
 _QUANTILE_WEIGHT, _VALUE_WEIGHT, _LEVEL_WEIGHT, _MISSING_WEIGHT = 16, 16, 8, 2
 
 
@@ -88,7 +96,9 @@ class Measure:
         return values + self.column.may_be_missing
 
     def part(self, rho: int, unit_rows: int, n: int, probabilities: Sequence[float]) -> Part:
-        """Its release from n records, or n persons of up to `unit_rows`; quantiles at those of the probabilities that are reliable."""
+        """Its release from n records, or n persons of up to `unit_rows`; quantiles at those of the
+        probabilities that are reliable.
+        """
         if self.what == "quantiles":
             tree = self._tree(rho, unit_rows, probabilities)
             return replace(tree, probabilities=reliable(tree, n, probabilities))
@@ -113,7 +123,9 @@ class Measure:
         return VectorSum(bins, clip, rho, person_rows=unit_rows)
 
     def needs(self, unit_rows: int, n: int) -> int:
-        """The ρ (RHO_UNITS) at which it is resolved from n records, or n persons of up to `unit_rows`."""
+        """The ρ (RHO_UNITS) at which it is resolved from n records, or n persons of up to
+        `unit_rows`.
+        """
         if self.what == "quantiles":
             tree = self._tree(_UNIT_RHO, unit_rows, _QUARTILES)
             ratio = _noise(tree) / (SPREAD_NOISE.value * n)
@@ -128,7 +140,9 @@ class Measure:
     def contributions(
         self, block: Block, used: NDArray[np.bool_] | None, unit_rows: int
     ) -> FloatArray:
-        """(rows,) codes, or of persons of several rows (m, persons) codes of a tree and (bins, persons) shares. used: as of `codes`."""
+        """(rows,) codes, or of persons of several rows (m, persons) codes of a tree and (bins,
+        persons) shares. used: as of `codes`.
+        """
         codes = self.codes(block, used)
         if unit_rows == 1:
             return codes
@@ -143,7 +157,9 @@ class Measure:
         )
 
     def codes(self, block: Block, used: NDArray[np.bool_] | None) -> FloatArray:
-        """(rows,) codes of this part; −1 where the record does not count. used: records in use; None: all."""
+        """(rows,) codes of this part; −1 where the record does not count. used: records in use;
+        None: all.
+        """
         missing, absent = block.missing.get(self.column.name), block.missing.get(ABSENT)
         if absent is not None:
             used = ~absent if used is None else used & ~absent
@@ -160,7 +176,9 @@ class Measure:
 
 
 def _most_noise(column: Column, n: float) -> float:
-    """Of a count of one value, up to which a counted column is resolved; quantiles add up half of the counts."""
+    """Of a count of one value, up to which a counted column is resolved; quantiles add up half of
+    the counts.
+    """
     added = (column.upper - column.lower + 1) / 2 if _has_quantiles(column) else 1.0
     return SPREAD_NOISE.value * n / sqrt(added)
 
@@ -173,7 +191,9 @@ def _has_quantiles(column: Column) -> bool:
 def _person_shares(
     codes: FloatArray, used: NDArray[np.bool_], bins: int, unit_rows: int
 ) -> FloatArray:
-    """(bins, persons) shares of a person's rows in use by code, less `_centre`. codes, used: (persons · m,)."""
+    """(bins, persons) shares of a person's rows in use by code, less `_centre`. codes, used:
+    (persons · m,).
+    """
     persons = len(codes) // unit_rows
     rows = np.maximum(np.count_nonzero(used.reshape(persons, unit_rows), axis=1), 1)
     owner = np.repeat(np.arange(persons), unit_rows)
@@ -191,8 +211,9 @@ def _centre(bins: int) -> float:
 def allocated(planned: Sequence[Measure], rho: int, unit_rows: int, n: int) -> tuple[int, ...]:
     """ρ of each measure (RHO_UNITS, at least 1 each), at most `rho` together from as many units on.
 
-    What resolves a measure comes first, the cheapest first and in the order of the schema; what is left goes by weight to those that are
-    not resolved, or where all are to all of them, for tails and finer counts.
+    What resolves a measure comes first, the cheapest first and in the order of the schema; what is
+    left goes by weight to those that are not resolved, or where all are to all of them, for tails
+    and finer counts.
     """
     needs = [measure.needs(unit_rows, n) for measure in planned]
     left, given = max(0, rho - len(planned)), [1] * len(planned)
@@ -208,7 +229,9 @@ def allocated(planned: Sequence[Measure], rho: int, unit_rows: int, n: int) -> t
 
 
 def is_resolved(column: Column, known: ColumnProfile | None) -> bool:
-    """Whether a released profile tells a column's spread: quartiles, or counts above their noise."""
+    """Whether a released profile tells a column's spread: quartiles, or counts above their
+    noise.
+    """
     if known is None:
         return False
     if known.counts is None:
@@ -227,8 +250,10 @@ def measures(column: Column) -> list[Measure]:
 
 
 def reliable(part: QuantileTree, n: int, probabilities: Sequence[float]) -> tuple[float, ...]:
-    """The first of some sets of probabilities whose ranks a tree of this ρ can find, with no more noise than a fit can do with: all further
-    from both ends than the noise of a selection among all candidates is likely to reach; the median where no set is."""
+    """The first of some sets of probabilities whose ranks a tree of this ρ can find, with no more
+    noise than a fit can do with: all further from both ends than the noise of a selection among all
+    candidates is likely to reach; the median where no set is.
+    """
     interior = [tuple(p for p in probabilities if min(p, 1 - p) >= end) for end in _ENDS]
     for chosen in (tuple(probabilities), *interior, *_FEWER):
         if not chosen:
@@ -253,9 +278,11 @@ def column_profile(
     *,
     complete: bool = False,
 ) -> ColumnProfile:
-    """The profile of a column from what was released of it; quantiles from counts at `probabilities`.
+    """The profile of a column from what was released of it; quantiles from counts at
+    `probabilities`.
 
-    n: the public number of records, or of persons where they have several rows. complete: whether counts add up to it.
+    n: the public number of records, or of persons where they have several rows. complete: whether
+    counts add up to it.
     """
     quantiles, counts, missing, sd = None, None, None, None
     for measure, part, value in released:

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the fit is and how far off it may be: a Kalman filter over noisy Newton steps.
 
-With d = θ* − θ the way that is left, C its covariance (prior, then posterior), a step's released mean score is
+With d = θ* − θ the way that is left, C its covariance (prior, then posterior), a step's released
+mean score is
 
     g = H d + e,   H = J/unit,   cov e = sd²I + (what H is wrong by)·d
 
-and the step is θ ← θ + Gg with G = CHᵀ(HCHᵀ + N)⁻¹, C ← (I − GH)C(I − GH)ᵀ + GNGᵀ: steps that are mostly
-noise move little, steps that tell the way move all of it, and what the last step has not reached is in C.
-H is expected where no Jacobian is released, which is in all steps but the last one or two: from the public rows and from C itself, which
-says how far residuals are still off (Stein's lemma; Score.expected), so that a direction whose rows all
-lie beyond the cut is known to move slowly. In the frame B, BJB = I, its error has entries of standard
-deviation √(τᵢτⱼ) (half of the variance off the diagonal), and a shape error that the public rows may have.
+and the step is θ ← θ + Gg with G = CHᵀ(HCHᵀ + N)⁻¹, C ← (I − GH)C(I − GH)ᵀ + GNGᵀ: steps that are
+mostly noise move little, steps that tell the way move all of it, and what the last step has not
+reached is in C. H is expected where no Jacobian is released, which is in all steps but the last one
+or two: from the public rows and from C itself, which says how far residuals are still off (Stein's
+lemma; Score.expected), so that a direction whose rows all lie beyond the cut is known to move
+slowly. In the frame B, BJB = I, its error has entries of standard deviation √(τᵢτⱼ) (half of the
+variance off the diagonal), and a shape error that the public rows may have.
 
 Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton steps.
 """
@@ -42,8 +44,9 @@ _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the l
 class StepCurvature:
     """H of a step, J per unit of the score.
 
-    J: (q, q) in u. E: its correction in the frame B. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the expected J̄. error: (q,) τ² and
-    shape: (q,) the relative error of each axis, both in the frame B.
+    J: (q, q) in u. E: its correction in the frame B. back: B⁻¹ (q, q), symmetric, BJ̄B = I for the
+    expected J̄. error: (q,) τ² and shape: (q,) the relative error of each axis, both in the frame
+    B.
     """
 
     J: FloatArray
@@ -60,7 +63,9 @@ class StepCurvature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correction:
-    """What is known of J relative to the public rows': E (q, q) in the frame B, error τ² (q,) and shape (q,)."""
+    """What is known of J relative to the public rows': E (q, q) in the frame B, error τ² (q,) and
+    shape (q,).
+    """
 
     E: FloatArray
     error: FloatArray
@@ -68,7 +73,9 @@ class Correction:
 
 
 def no_correction(whitening: Whitening, shape: float) -> Correction:
-    """Before a Jacobian is released: E = I, with the errors that a whitening and the rows' shape leave."""
+    """Before a Jacobian is released: E = I, with the errors that a whitening and the rows' shape
+    leave.
+    """
     errors = np.hypot(shape, whitening.unsettled)
     return Correction(np.eye(len(errors)), whitening.error**2, errors)
 
@@ -91,8 +98,9 @@ def measured(
 ) -> tuple[Correction, FloatArray]:
     """After a released Jacobian (q, q) with noise sd; and its noise (q,) in the frame B. back: B⁻¹.
 
-    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. far: (q,) of `missed_curvature`. upto: axes that are taken from
-    it; in a rare direction all rows may lie beyond the cut on the way, and within it at the end.
+    Entry by entry by the precision of both; eigenvalues are kept within [.05, 5]. far: (q,) of
+    `missed_curvature`. upto: axes that are taken from it; in a rare direction all rows may lie
+    beyond the cut on the way, and within it at the end.
     """
     B = np.linalg.inv(back)
     noise = sd * np.sum(B**2, axis=1)
@@ -106,10 +114,12 @@ def measured(
 
 
 def missed_curvature(C: FloatArray, back: FloatArray, unit: float) -> FloatArray:
-    """(q,) by how much a Jacobian misses, in the frame B, the mean curvature along the way N(0, C) that is left.
+    """(q,) by how much a Jacobian misses, in the frame B, the mean curvature along the way N(0, C)
+    that is left.
 
-    Records that lie far along an axis have residuals beyond the cut while the fit is off there: by d standard
-    deviations of a residual, E h u² is less than E h E u² by about .7 d² (while d is small).
+    Records that lie far along an axis have residuals beyond the cut while the fit is off there: by
+    d standard deviations of a residual, E h u² is less than E h E u² by about .7 d² (while d is
+    small).
     """
     return np.asarray(_FAR * np.minimum(np.diag(back @ C @ back) / unit**2, 1.0))
 
@@ -117,7 +127,8 @@ def missed_curvature(C: FloatArray, back: FloatArray, unit: float) -> FloatArray
 def prior(whitening: Whitening, offset: float) -> FloatArray:
     """C (q, q) before any step: no row's predictor is off by much more than `offset`.
 
-    M^(1/2)(E‖u‖²uuᵀ)⁻¹M^(1/2)·offset²: 1/(q + 2) of it for a white direction, less for one of long rows.
+    M^(1/2)(E‖u‖²uuᵀ)⁻¹M^(1/2)·offset²: 1/(q + 2) of it for a white direction, less for one of long
+    rows.
     """
     U = whitening.rows
     norms = np.sum(U**2, axis=1)
@@ -140,8 +151,9 @@ class Moved:
 
 
 def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> float:
-    """The chance of a mean score as large as g (q,) where C (q, q) is the covariance of the way that is left: of
-    gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself."""
+    """The chance of a mean score as large as g (q,) where C (q, q) is the covariance of the way
+    that is left: of gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself.
+    """
     H = curvature.H
     S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
     return float(chdtrc(len(g), float(g @ np.linalg.solve(S, g))))
@@ -150,10 +162,11 @@ def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: Floa
 def surprised(
     C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray
 ) -> FloatArray:
-    """C (q, q) before a step, raised where the released mean score g (q,) is larger than it explains.
+    """C (q, q) before a step, raised where the released mean score g (q,) is larger than it
+    explains.
 
-    Where the chance of that is below SURPRISE the fit is farther off than C says: the way dd̂ᵀ, d̂ = H⁻¹g, that g asks for is
-    added to it.
+    Where the chance of that is below SURPRISE the fit is farther off than C says: the way dd̂ᵀ, d̂
+    = H⁻¹g, that g asks for is added to it.
     """
     if surprise(C, curvature, noise, g) >= SURPRISE.value:
         return C
@@ -179,9 +192,11 @@ def moved(
 
 
 def left_after(C: FloatArray, curvature: StepCurvature, noise: float) -> FloatArray:
-    """C (q, q) after a step as of `moved`, noise: variance of a coordinate, in an eighth of its time.
+    """C (q, q) after a step as of `moved`, noise: variance of a coordinate, in an eighth of its
+    time.
 
-    C⁺ = R(I + RᵀHᵀN⁻¹HR)⁻¹Rᵀ for C = RRᵀ (Woodbury's identity), by triangular factors: positive semi-definite whatever rounding does.
+    C⁺ = R(I + RᵀHᵀN⁻¹HR)⁻¹Rᵀ for C = RRᵀ (Woodbury's identity), by triangular factors: positive
+    semi-definite whatever rounding does.
     """
     eye, H = np.eye(len(C)), curvature.H
     way = np.sum((curvature.back @ C) * curvature.back, axis=1)
@@ -204,10 +219,12 @@ def moved_far(
     expected: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     farther: float = 1.0,
 ) -> Moved:
-    """A step of a score that is far from linear in the way d: the most likely d under N(0, C) and g ~ N(expected(d), N).
+    """A step of a score that is far from linear in the way d: the most likely d under N(0, C) and g
+    ~ N(expected(d), N).
 
-    By Gauss-Newton steps, each within a bound. farther: the gain is made for so many times C, so that it holds the way
-    back less than C alone would (a mean that levels off tells little of long ways). What the expected curvature is wrong by goes with the way that was gone.
+    By Gauss-Newton steps, each within a bound. farther: the gain is made for so many times C, so
+    that it holds the way back less than C alone would (a mean that levels off tells little of long
+    ways). What the expected curvature is wrong by goes with the way that was gone.
     """
     way, left = np.zeros(len(g)), np.zeros_like(C)
     for _ in range(_BENT_STEPS):
@@ -223,10 +240,11 @@ def moved_far(
 
 
 def limited(step: Moved) -> Moved:
-    """A step that changes the predictor of a typical record by 1 at most; what is cut off is added to C.
+    """A step that changes the predictor of a typical record by 1 at most; what is cut off is added
+    to C.
 
-    With a log link the scores of a fit that is far too high are all alike, and lead back by about 1 in a step: a step that noise has
-    made long would cost all steps after it.
+    With a log link the scores of a fit that is far too high are all alike, and lead back by about 1
+    in a step: a step that noise has made long would cost all steps after it.
     """
     rest = step.way - within(step.way)
     return Moved(step.way - rest, step.covariance + np.outer(rest, rest))
@@ -235,8 +253,8 @@ def limited(step: Moved) -> Moved:
 def unfinished(step: Moved, before: FloatArray | None) -> Moved:
     """A step that goes on the way (q,) of the one before it says that this was too short.
 
-    Steps that leave the share r of what is left each, r = dᵀd₀/(‖d₀‖² + tr C), leave d r/(1 − r) after this one (Aitken):
-    it is added to C.
+    Steps that leave the share r of what is left each, r = dᵀd₀/(‖d₀‖² + tr C), leave d r/(1 − r)
+    after this one (Aitken): it is added to C.
     """
     if before is None:
         return step

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned fit of a regression model: from public facts to steps, and from releases to the result.
 
-What differs from model to model (its score, its response, what its reply says of it) is a `RegressionModel`; this module
-has what all of them share.
+What differs from model to model (its score, its response, what its reply says of it) is a
+`RegressionModel`; this module has what all of them share.
 
 Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows). Every
-value that leaves the table is a part of one of the steps, and each part's contributions are functions
-of one record and of earlier releases:
+value that leaves the table is a part of one of the steps, and each part's contributions are
+functions of one record and of earlier releases:
 
     rows       ‖u√w′‖ ≤ ρ        GramSum    Δ = √2 ρ² m    (w′ = min(1, ρ²/‖u‖²))
     gradient   ‖w v q + a‖ ≤ C   VectorSum  Δ = 2C m       (C ≤ RK, K = sup|q|; fitting.score)
@@ -25,11 +25,12 @@ and, where a model sums the scores of a person's rows first (fitting.person_scor
     reaches    one count         CountSum   Δ = √2         (of ‖Σ_t w h v vᵀ‖, by which the last L is chosen)
     Jacobian   ‖Σ_t w h v vᵀ‖ ≤ L  VectorSum Δ = 2L       of the last step; the norm is Frobenius'
 
-since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here would
-cost accuracy only. The steps' ρ, of parts that are of one vector together (mechanisms.one_vector), are fixed by the plan and add up
-to it under adaptive composition of zCDP; all else is post-processing. The number of passes is fixed by the plan, but for those of the scale that a
-released profile of the query's own makes needless (a response with most records at one value): time depends
-on released values only, and what was planned stays charged.
+since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here
+would cost accuracy only. The steps' ρ, of parts that are of one vector together
+(mechanisms.one_vector), are fixed by the plan and add up to it under adaptive composition of zCDP;
+all else is post-processing. The number of passes is fixed by the plan, but for those of the scale
+that a released profile of the query's own makes needless (a response with most records at one
+value): time depends on released values only, and what was planned stays charged.
 
 Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
 """
@@ -89,9 +90,11 @@ ResponseT = TypeVar("ResponseT")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitGround(Generic[ResponseT]):
-    """What a fit stands on, all public: the coding, the coordinates, what is known of the response, the share of
-    records in use; the start (q,), whose predictor is typical, and `spread`: 1, or more where it cannot be; offset (rows,) of
-    the public rows, None without one; unequal: as of Sizes."""
+    """What a fit stands on, all public: the coding, the coordinates, what is known of the response,
+    the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
+    more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
+    Sizes.
+    """
 
     coding: Coding
     coordinates: Coordinates
@@ -106,8 +109,8 @@ class FitGround(Generic[ResponseT]):
 class RegressionModel(Protocol[ResponseT]):
     """A regression model with its constants, which do not depend on the data.
 
-    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned time that a
-    record's score takes beyond that of products.
+    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned
+    time that a record's score takes beyond that of products.
     """
 
     @property
@@ -127,7 +130,9 @@ class RegressionModel(Protocol[ResponseT]):
     def nanoseconds(self) -> int: ...
     @property
     def of_persons(self) -> bool:
-        """Whether scores are summed by person where the unit has several rows (fitting.person_scores)."""
+        """Whether scores are summed by person where the unit has several rows
+        (fitting.person_scores).
+        """
         ...
 
     def check(self, response: Term) -> None:
@@ -175,8 +180,9 @@ class RegressionModel(Protocol[ResponseT]):
 class FitPlan(Planned, Generic[ResponseT]):
     """A planned fit.
 
-    ground is final with a profile; without one `own_profile` is released first and replaces it. level: of
-    confidence. grouped: whether it is the fit of one group among others (fitting.group_fits).
+    ground is final with a profile; without one `own_profile` is released first and replaces it.
+    level: of confidence. grouped: whether it is the fit of one group among others
+    (fitting.group_fits).
     """
 
     facts: DatasetFacts
@@ -267,8 +273,9 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its sampling
-        standard error (null where no interval is expected), with what to do about it."""
+        """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its
+        sampling standard error (null where no interval is expected), with what to do about it.
+        """
         fit, terms = self.forecast_fit, self.design.names
         notes = [*profile_notes(self.own_profile), *self.model.notes(self.ground)]
         expected = self.expected_intervals
@@ -305,8 +312,10 @@ class FitPlan(Planned, Generic[ResponseT]):
         return self.sizes.size > USUAL
 
     def noise_ratio(self, rho: int) -> float:
-        """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were the
-        same fit planned at `rho`; infinite where an own profile would not resolve its columns."""
+        """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were
+        the same fit planned at `rho`; infinite where an own profile would not resolve its
+        columns.
+        """
         own = self.own_profile and self.own_profile.planned_at(rho)
         if not spread_verdict(own).intervals:
             return np.inf
@@ -322,7 +331,9 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def shares(self) -> dict[str, float]:
-        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ together."""
+        """What part of ρ goes where: of what the parts would cost alone, which is more than ρ
+        together.
+        """
         return self.budget.shares(self.own_profile.rho if self.own_profile else 0)
 
     def run(self) -> Recipe:
@@ -333,7 +344,9 @@ class FitPlan(Planned, Generic[ResponseT]):
     def fitted(
         self, restrict: Callable[[Coding], Restriction] | None = None
     ) -> Generator[Step, tuple[Released, ...], tuple[FitGround[ResponseT], StandardFit]]:
-        """The recipe without its report. restrict: gives the restriction of a score test (fitting.restriction)."""
+        """The recipe without its report. restrict: gives the restriction of a score test
+        (fitting.restriction).
+        """
         ground = self.ground
         if self.own_profile:
             own = self.own_profile
@@ -374,7 +387,9 @@ class FitPlan(Planned, Generic[ResponseT]):
 def plan_fit(
     facts: DatasetFacts, design: Design, model: RegressionModel[ResponseT], level: float, rho: int
 ) -> FitPlan[ResponseT]:
-    """Plans a fit at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response or terms."""
+    """Plans a fit at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response or
+    terms.
+    """
     if design.response is None or not design.names:
         raise InvalidQuery("A regression needs a response and at least one term.")
     model.check(design.response)
@@ -410,7 +425,9 @@ def sized(
     *,
     known: bool = True,
 ) -> tuple[RegressionModel[ResponseT], Sizes]:
-    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS). known: whether the ground is final."""
+    """The model with its constants and the sizes of its fit at `rho` (RHO_UNITS). known: whether
+    the ground is final.
+    """
     sizes = Sizes(
         size=ground.coding.size,
         radius_squared=0.0,
@@ -444,7 +461,9 @@ def ground_of(
 def _ground(
     design: Design, term: Term, rows: PublicRows, model: RegressionModel[ResponseT]
 ) -> FitGround[ResponseT]:
-    """The start is the typical predictor at the intercept; without one, what comes nearest to it."""
+    """The start is the typical predictor at the intercept; without one, what comes nearest to
+    it.
+    """
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))
     X, start = coding.standardised(rows.X), np.zeros(coding.size)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a released fit describes its records: R² and the residual standard deviation, from one further step.
+"""How well a released fit describes its records: R² and the residual standard deviation, from one
+further step.
 
 After the fit a tenth of ρ releases the Gram sum of v = (½, a, b) over the records in use:
 
@@ -12,17 +13,21 @@ so with G = Σ v vᵀ, N = 4G₀₀, k = G₀₁/G₀₀ and D = G₁₁ − k²
 
 with the intercept among the q coefficients. For 0/1 responses this is Efron's (1978) R².
 
-Privacy: |a|, |b| ≤ 1, so ‖v‖² ≤ 9/4 and one GramSum of clip 3/2 (mechanisms.noisy_sum: Δ = √2·9m/4). A and centre are public, B and the fit
-released before; a record out of use contributes 0. The fit's steps and this one compose by zCDP.
+Privacy: |a|, |b| ≤ 1, so ‖v‖² ≤ 9/4 and one GramSum of clip 3/2 (mechanisms.noisy_sum: Δ =
+√2·9m/4). A and centre are public, B and the fit released before; a record out of use contributes 0.
+The fit's steps and this one compose by zCDP.
 
 Noise: s on the diagonal, s/√2 off it, so by the delta method, s²-fold,
 
     Var D = 1 + 2k² + k⁴,    Var R² = (1 − R²)² (1/G₂₂² + Var D/D²)
 
-and sampling adds 4R²(1 − R²)²/N for normal errors (Olkin & Finn 1995) to a linear model's, where each row is a unit. An interval is given where D and G₂₂ are above
-three standard deviations of their noise. Where many residuals or responses are beyond the ranges, R² is that of what was clipped.
+and sampling adds 4R²(1 − R²)²/N for normal errors (Olkin & Finn 1995) to a linear model's, where
+each row is a unit. An interval is given where D and G₂₂ are above three standard deviations of
+their noise. Where many residuals or responses are beyond the ranges, R² is that of what was
+clipped.
 
-What is left out: information criteria, as N ln σ² has the noise of N s/G₂₂, tens of units where a difference of two matters.
+What is left out: information criteria, as N ln σ² has the noise of N s/G₂₂, tens of units where a
+difference of two matters.
 """
 
 from collections.abc import Generator, Mapping
@@ -63,7 +68,9 @@ ResponseT = TypeVar("ResponseT")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitMomentsMap:
-    """(3, rows) v; whole: whether responses are 0 or 1. reach: of the response, of the residual, in standardised units."""
+    """(3, rows) v; whole: whether responses are 0 or 1. reach: of the response, of the residual, in
+    standardised units.
+    """
 
     coding: Coding
     point: FitState
@@ -123,7 +130,9 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients: those of the fit alone, whose budget is what the statistics leave."""
+        """Of the coefficients: those of the fit alone, whose budget is what the statistics
+        leave.
+        """
         return self.plan.precision
 
     def run(self) -> Recipe:
@@ -153,7 +162,9 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
 def statistics_of(
     released: Released, ratio: float, unit: float, q: int, *, linear: bool
 ) -> FitStatistics:
-    """From the released Gram matrix. ratio: B²/A². unit: B in the units of the data. q: coefficients."""
+    """From the released Gram matrix. ratio: B²/A². unit: B in the units of the data. q:
+    coefficients.
+    """
     G, s = released.values, released.sd
     N, squares = max(float(G[0, 0]) / _CONSTANT**2, q + 1.0), float(G[2, 2])
     k = float(np.clip(G[0, 1] / (N * _CONSTANT**2), -1 / _CONSTANT, 1 / _CONSTANT))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a planned fit will be worth, from public facts alone: each coefficient's privacy noise beside its
-sampling error, and what the releases will not tell from not identified.
+"""What a planned fit will be worth, from public facts alone: each coefficient's privacy noise
+beside its sampling error, and what the releases will not tell from not identified.
 
-The recipe's own functions are gone through with every release at its expected value: the public rows in place of
-the records, so a clipped moment is the public one, a Jacobian the expected one, and only the noise's planned
-standard deviations enter. What columns have to do with each other is unknown then; a fit in whitened
-coordinates has the same ratio of noise to sampling error however regressors are correlated, as long as it
-can tell them apart.
+The recipe's own functions are gone through with every release at its expected value: the public
+rows in place of the records, so a clipped moment is the public one, a Jacobian the expected one,
+and only the noise's planned standard deviations enter. What columns have to do with each other is
+unknown then; a fit in whitened coordinates has the same ratio of noise to sampling error however
+regressors are correlated, as long as it can tell them apart.
 """
 
 from collections.abc import Callable
@@ -53,9 +53,11 @@ _FARTHEST = (
 class Forecast:
     """ratios: (q,) privacy over sampling standard error. estimable: (q,) whether the releases are
     expected to resolve it. error: expected L2 distance from the fit without noise, of white
-    coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the units of
-    the data. transform: W (q, q), scale: that of the residuals, as expected. settled: whether its error is expected to be
-    small enough for a linear step. unsure: the Jacobian's noise over its smallest eigenvalue, as of standard_fit.Freedom."""
+    coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the
+    units of the data. transform: W (q, q), scale: that of the residuals, as expected. settled:
+    whether its error is expected to be small enough for a linear step. unsure: the Jacobian's noise
+    over its smallest eigenvalue, as of standard_fit.Freedom.
+    """
 
     ratios: FloatArray
     estimable: NDArray[np.bool_]
@@ -75,8 +77,10 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LastStep:
-    """A planned fit at its end. step, curvature: of the last step; jacobian: (q, q) as expected, back: its root, noise: (q,) its own in the frame B, sd: of an entry; left, sampling:
-    covariances (q, q) in u of what is left of the way, and of the solution; scale: as expected there."""
+    """A planned fit at its end. step, curvature: of the last step; jacobian: (q, q) as expected,
+    back: its root, noise: (q,) its own in the frame B, sd: of an entry; left, sampling: covariances
+    (q, q) in u of what is left of the way, and of the solution; scale: as expected there.
+    """
 
     fit: NoisyNewton
     step: PlannedStep
@@ -95,7 +99,9 @@ class _LastStep:
 
     @property
     def errors(self) -> tuple[FloatArray, FloatArray]:
-        """(q,) privacy and sampling standard errors of the coefficients, in the units of the data."""
+        """(q,) privacy and sampling standard errors of the coefficients, in the units of the
+        data.
+        """
         out = back_transform(self.fit.coding).matrix @ self.whitening.transform.T
         tiny = np.finfo(float).tiny
         privacy, sampling = (
@@ -106,7 +112,9 @@ class _LastStep:
 
     @property
     def sparse(self) -> BoolArray:
-        """(q,) which coefficients are compared with a level of too few events (fitting.sparse_levels)."""
+        """(q,) which coefficients are compared with a level of too few events
+        (fitting.sparse_levels).
+        """
         fit, model = self.fit, self.step.model
         if fit.budget.tail:  # a whole fit counts events by coefficient, once it has scores
             return np.zeros(fit.sizes.size, dtype=bool)
@@ -214,8 +222,10 @@ def _whitened(fit: NoisyNewton, n: float) -> Whitening:
 def least_rho(
     worst: Callable[[int], float], target: float, start: int, limits: tuple[int, int]
 ) -> int | None:
-    """The amount, within 2 %, at which worst(ρ) falls to `target`; None where it does not within the
-    limits. It falls about as ρ^(−1/2), with small jumps where another number of steps is planned."""
+    """The amount, within 2 %, at which worst(ρ) falls to `target`; None where it does not within
+    the limits. It falls about as ρ^(−1/2), with small jumps where another number of steps is
+    planned.
+    """
     low, high = limits
     at, reached = min(max(start, low), high), False
     for _ in range(_TRIALS):
@@ -234,8 +244,10 @@ def least_rho(
 def rough_rho(
     worst: Callable[[int], float], target: float, start: int, limits: tuple[int, int]
 ) -> int | None:
-    """An amount at which worst(ρ) falls to `target`, of a design whose forecasts take long: after three of them at most, by the
-    straight line in logarithms between `start` and the upper limit; the upper end of the line where it falls elsewhere."""
+    """An amount at which worst(ρ) falls to `target`, of a design whose forecasts take long: after
+    three of them at most, by the straight line in logarithms between `start` and the upper limit;
+    the upper end of the line where it falls elsewhere.
+    """
     low, high = limits
     start = min(max(start, low), high)
     ratio = min(worst(start), _FARTHEST)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One fit for each level of a column, all of them in the passes of one and for the charge of one.
 
-Every group has the fit that its records would have by themselves (fitting.fit_plan), with the same steps, the same clips and the
-same noise; groups differ in what their records say, and a small one has wide intervals, or none where the releases cannot
-tell. Terms are coded, and constants chosen, from public facts: those of the whole table, and the groups' released shares.
+Every group has the fit that its records would have by themselves (fitting.fit_plan), with the same
+steps, the same clips and the same noise; groups differ in what their records say, and a small one
+has wide intervals, or none where the releases cannot tell. Terms are coded, and constants chosen,
+from public facts: those of the whole table, and the groups' released shares.
 
-Privacy: the k-th steps of all groups are one step by groups (mechanisms.disjoint_groups), which costs what the dearest group's
-does, or what one record that moves costs: gradients, Gram matrices and Jacobians nothing more, counts of one bin
-twice. Any step of a group may depend on what was released before, of whatever group: the step's cost is what is proved at
-each point of the path, so the costs add up (adaptive composition of zCDP). Groups have the same budget, so that their
-steps are of the same kinds and Σ over the steps is what was planned; should one group's fit have ended, the others go on.
-A gradient is clipped about 0: a public centre would be added to a private number of records (fitting.contributions).
+Privacy: the k-th steps of all groups are one step by groups (mechanisms.disjoint_groups), which
+costs what the dearest group's does, or what one record that moves costs: gradients, Gram matrices
+and Jacobians nothing more, counts of one bin twice. Any step of a group may depend on what was
+released before, of whatever group: the step's cost is what is proved at each point of the path, so
+the costs add up (adaptive composition of zCDP). Groups have the same budget, so that their steps
+are of the same kinds and Σ over the steps is what was planned; should one group's fit have ended,
+the others go on. A gradient is clipped about 0: a public centre would be added to a private number
+of records (fitting.contributions).
 
 Where the unit is a person with several rows, a model that sums a person's scores first is refused.
 """
@@ -91,7 +94,9 @@ class GroupRegression(RegressionResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFits:
-    """One fit a level of the column `by`, in the order of its declared levels. The errors of two groups are independent."""
+    """One fit a level of the column `by`, in the order of its declared levels. The errors of two
+    groups are independent.
+    """
 
     by: str
     groups: list[GroupRegression]
@@ -101,7 +106,9 @@ class GroupFits:
 def in_lockstep(
     strata: Strata, recipes: Sequence[Generator[Step, tuple[Released, ...], ResultT]]
 ) -> Generator[Step, tuple[Released, ...], list[ResultT]]:
-    """The groups' recipes (G,), each pass of the table shared by all that have a step left; their results in order."""
+    """The groups' recipes (G,), each pass of the table shared by all that have a step left; their
+    results in order.
+    """
     results: dict[int, ResultT] = {}
     steps: dict[int, SumStep] = {}
 
@@ -134,8 +141,9 @@ def in_lockstep(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupFitsPlan(Planned, Generic[ResponseT]):
-    """Planned fits, on one budget. own_profile: of all records in use, released first where no profile covers the columns. counted: whether
-    scales are measured by counts of one bin."""
+    """Planned fits, on one budget. own_profile: of all records in use, released first where no
+    profile covers the columns. counted: whether scales are measured by counts of one bin.
+    """
 
     fits: tuple[FitPlan[ResponseT], ...]
     strata: Strata
@@ -175,7 +183,9 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
 
     @property
     def _column_ms(self) -> int:
-        """Planned time of an own profile's draws, of finding each group's records, of scores, and of each group's own steps."""
+        """Planned time of an own profile's draws, of finding each group's records, of scores, and
+        of each group's own steps.
+        """
         member = self._passes * _MEMBER_NANOSECONDS * len(self.fits)
         records = self.first.facts.n * (member + self._passes * self.first.model.nanoseconds)
         own = sum(fit.passes * _STEP_MS + fit.column_ms for fit in self.fits)
@@ -195,7 +205,9 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
         return [self.result(g, *found) for g, found in enumerate(fitted)]
 
     def result(self, g: int, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
-        """What a reply says of the fit of group g: without intervals where its records are too few for them."""
+        """What a reply says of the fit of group g: without intervals where its records are too few
+        for them.
+        """
         plan = self.fits[g]
         result, verdict = plan.result(ground, fit), self._verdict(plan, ground, fit)
         if verdict.intervals:
@@ -237,9 +249,11 @@ def plan_group_fits(
     level: float,
     rho: int,
 ) -> GroupFitsPlan[ResponseT]:
-    """Plans the fits of all groups at `rho` (RHO_UNITS) from public facts alone; design: reads the groups' column as well.
+    """Plans the fits of all groups at `rho` (RHO_UNITS) from public facts alone; design: reads the
+    groups' column as well.
 
-    InvalidQuery without response or terms, and for persons with several rows where their scores would be summed.
+    InvalidQuery without response or terms, and for persons with several rows where their scores
+    would be summed.
     """
     if design.response is None or not design.names:
         raise InvalidQuery("A regression needs a response and at least one term.")
@@ -282,7 +296,9 @@ def _counted(model: RegressionModel[ResponseT], ground: FitGround[ResponseT]) ->
 
 
 def _budget(sizes: Sizes, rho: int, signal: Signal, *, counted: bool) -> FitBudget:
-    """The budget of one group whose steps cost at most `rho` of all groups together: counts cost twice."""
+    """The budget of one group whose steps cost at most `rho` of all groups together: counts cost
+    twice.
+    """
     budget = plan_budget(sizes, rho, signal, masked=True)
     asked = rho
     while (together := budget.rho_by_group(counted=counted)) > rho:

@@ -2,8 +2,8 @@
 """Scores of a linear regression: Huber's, least squares with a public truncation, Tukey's biweight.
 
 q = ψ(z) and h = ψ′(z) of z = (y − η)/s. On the way to a predictor that is off by N(0, v) the mean
-derivative of Huber's ψ at a normal residual is 2Φ(cs/√(s² + v − v̄)) − 1 (Stein's lemma): s² holds the mean
-v̄ of v already, since s is measured where the predictor stands.
+derivative of Huber's ψ at a normal residual is 2Φ(cs/√(s² + v − v̄)) − 1 (Stein's lemma): s² holds
+the mean v̄ of v already, since s is measured where the predictor stands.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +42,9 @@ _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink 
 
 
 class Psi(Protocol):
-    """ψ of a standardised residual, with its moments under the normal law. signed: whether ψ′ has both signs."""
+    """ψ of a standardised residual, with its moments under the normal law. signed: whether ψ′ has
+    both signs.
+    """
 
     @property
     def c(self) -> float: ...
@@ -109,8 +111,8 @@ class PsiScore(ResidualScore):
 class MedianResidual:
     """s = median|r|/.6745, by the number of records with |r| ≤ .6745 s: one count a step.
 
-    From the count the next scale is what would make it one half, were the residuals normal; the fixed point
-    is the median whatever their law.
+    From the count the next scale is what would make it one half, were the residuals normal; the
+    fixed point is the median whatever their law.
     """
 
     @property
@@ -138,7 +140,8 @@ class MedianResidual:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMedianResidual:
-    """As MedianResidual, by the sum of a(1{|r| ≤ .6745 s} − ½) of records that count as shares a ∈ [0, 1].
+    """As MedianResidual, by the sum of a(1{|r| ≤ .6745 s} − ½) of records that count as shares a ∈
+    [0, 1].
 
     Contributions lie in ±½. The fixed point is the weighted median.
     """
@@ -163,10 +166,11 @@ class WeightedMedianResidual:
 
 @dataclass(frozen=True, slots=True)
 class SquareResidual:
-    """s² = mean min(r², k²s²)/E min(z², k²), by one bounded sum a step: a winsorised standard deviation.
+    """s² = mean min(r², k²s²)/E min(z², k²), by one bounded sum a step: a winsorised standard
+    deviation.
 
-    It has a solution where at least 1/k² of the residuals are off 0, and does not jump where many are equal.
-    Contributions min(z², k²) − k²/2 lie in ±k²/2.
+    It has a solution where at least 1/k² of the residuals are off 0, and does not jump where many
+    are equal. Contributions min(z², k²) − k²/2 lie in ±k²/2.
     """
 
     k: float = 3.0
@@ -212,8 +216,10 @@ def _typical(start: float, left: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LinearFamily:
-    """Huber's loss; with `biweight` the last two steps have its score, and start where Huber's have come: at the
-    solution near the private Huber fit, of several. start: s before any release. residuals: None where s stays."""
+    """Huber's loss; with `biweight` the last two steps have its score, and start where Huber's have
+    come: at the solution near the private Huber fit, of several. start: s before any release.
+    residuals: None where s stays.
+    """
 
     psi: Huber
     biweight: Biweight | None = None

@@ -2,12 +2,13 @@
 """Which combinations of coefficients the releases tell from not identified: from released matrices
 only.
 
-Along each axis of the last coordinates two releases say how much information there is relative to what is
-expected: the last Gram matrix and the last Jacobian, pooled by precision. Axes are taken up one by one, each time
-the one of which most is left, in standard deviations of its noise, once what it shares with those taken up
-is taken off (a pivoted Cholesky decomposition). What is left when none is three standard deviations above 0 is
-*unresolved*: the data's information about it is below the noise. So is an axis that fewer than 20 records tell of
-(a record adds at most R² sup h of a unit vector's information): no normal law holds there.
+Along each axis of the last coordinates two releases say how much information there is relative to
+what is expected: the last Gram matrix and the last Jacobian, pooled by precision. Axes are taken up
+one by one, each time the one of which most is left, in standard deviations of its noise, once what
+it shares with those taken up is taken off (a pivoted Cholesky decomposition). What is left when
+none is three standard deviations above 0 is *unresolved*: the data's information about it is below
+the noise. So is an axis that fewer than 20 records tell of (a record adds at most R² sup h of a
+unit vector's information): no normal law holds there.
 
 A linear combination is *estimable* unless unresolved directions carry more than .3 of its variance:
 of a collinear pair neither coefficient is, but what they do together is.

@@ -5,8 +5,9 @@
 2. Steps t = 1..T: the mean score at (θ, s); θ ← θ + WᵀGg by the filter, with the curvature that the
    public rows lead to expect there (fitting.filter).
 3. After each step but the last the scale is measured (fitting.scale).
-4. The last step also releases the Jacobian, which corrects the expected curvature, and the meat Q; where
-   there is little noise, or the curvature changes on the way, an earlier step releases a Jacobian as well.
+4. The last step also releases the Jacobian, which corrects the expected curvature, and the meat Q;
+   where there is little noise, or the curvature changes on the way, an earlier step releases a
+   Jacobian as well.
 
 What is left of the way to the solution, whether from noise, from a step that is too short or from a
 curvature that is not what was expected, is the filter's covariance.

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile that a query makes of its own columns, at its own expense, where the curator's does not tell their spread.
+"""A profile that a query makes of its own columns, at its own expense, where the curator's does not
+tell their spread.
 
-One pass over the records in use: quantiles of the numeric columns that the query reads, counts of the others
-(fitting.column_measures). A column that the curator's profile resolves is not profiled again; one of which it has a median alone, or
-counts below their noise, is as one without a profile. The released values become a profile like any other, of the records in use, and
-everything after it is planned in the same way. A curator's profile is cheaper: it is paid once.
+One pass over the records in use: quantiles of the numeric columns that the query reads, counts of
+the others (fitting.column_measures). A column that the curator's profile resolves is not profiled
+again; one of which it has a median alone, or counts below their noise, is as one without a profile.
+The released values become a profile like any other, of the records in use, and everything after it
+is planned in the same way. A curator's profile is cheaper: it is paid once.
 
-Which columns these are is a function of released values and the schema. Privacy: the parts' own (mechanisms.quantile_tree,
-mechanisms.noisy_sum, fitting.column_measures), composing by zCDP.
+Which columns these are is a function of released values and the schema. Privacy: the parts' own
+(mechanisms.quantile_tree, mechanisms.noisy_sum, fitting.column_measures), composing by zCDP.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +42,8 @@ NO_PROFILE = (
     "No profile tells the spread of all of this model's columns: a share of the budget went to quartiles. "
     "A profile by the curator that resolves them would be paid once for all queries."
 )
-# of the quantiles of a numeric column: bulk, quartiles and tails; more of them would share the same ρ
+# of the quantiles of a numeric column: bulk, quartiles and tails; more of them would share the same
+# ρ
 PROBABILITIES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LEAST_SHARE, LARGEST_SHARE = 0.05, 0.20  # of the query's ρ
 _MOST_SHARE = 0.35
@@ -64,9 +67,11 @@ class OwnProfileMap:
 
 @dataclass(frozen=True, slots=True)
 class OwnProfile:
-    """A planned profile of the columns that a design reads and `facts` do not resolve; rho: of each part (RHO_UNITS).
+    """A planned profile of the columns that a design reads and `facts` do not resolve; rho: of each
+    part (RHO_UNITS).
 
-    masked: whether the marginals of other columns, which are of all records, say how many are in use.
+    masked: whether the marginals of other columns, which are of all records, say how many are in
+    use.
     """
 
     facts: DatasetFacts
@@ -130,8 +135,9 @@ class OwnProfile:
 
     @property
     def guessed(self) -> DatasetFacts:
-        """The facts with a stand-in for the profile that will be released: levels as equally frequent, numbers as
-        uniform between their bounds. Only sizes are planned with it."""
+        """The facts with a stand-in for the profile that will be released: levels as equally
+        frequent, numbers as uniform between their bounds. Only sizes are planned with it.
+        """
         return _with(self.facts, {m.column.name: _guess(m.column) for m in self.map_fn.measures})
 
 
@@ -141,7 +147,8 @@ def planned_ground(
     rho: int,
     ground_of: Callable[[DatasetFacts, bool], GroundT | None],
 ) -> tuple[GroundT, OwnProfile | None]:
-    """What a query stands on, and the profile that it makes first where its columns are not all resolved.
+    """What a query stands on, and the profile that it makes first where its columns are not all
+    resolved.
 
     ground_of: from facts and whether a mask is applied to their public rows.
     """
@@ -172,8 +179,9 @@ def lacking(facts: DatasetFacts, design: Design) -> tuple[Column, ...]:
 def plan_own_profile(
     facts: DatasetFacts, design: Design, rho: int, columns: Sequence[Column]
 ) -> OwnProfile:
-    """An own profile of some of a design's columns, out of a query's `rho`: 5 % of it, up to 20 % where selections would be noisier than
-    n/100, up to 35 % where that resolves all columns."""
+    """An own profile of some of a design's columns, out of a query's `rho`: 5 % of it, up to 20 %
+    where selections would be noisier than n/100, up to 35 % where that resolves all columns.
+    """
     planned = tuple(
         m
         for column in columns

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """From standardised units to the data's: coefficients, covariance, intervals, flags, warnings.
 
-ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an intercept,
-β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ Lᵀ.
+ỹ = x̃ᵀθ with x̃_j = (x_j − a_j)/b_j and ỹ = (y − m)/s₀ gives β_j = s₀θ_j/b_j and, with an
+intercept, β₀ = m + s₀(θ₀ − Σ θ_j a_j/b_j): β = Lθ + o with a public L (q, q), so cov β = L cov θ
+Lᵀ.
 
-A coefficient that is not identifiable, or whose noise is its standard error (fitting.trust), keeps its number
-and standard error in the covariance, but has no p-value (null) and no interval ([null, null]).
-`directions` tells the first of any linear combination.
+A coefficient that is not identifiable, or whose noise is its standard error (fitting.trust), keeps
+its number and standard error in the covariance, but has no p-value (null) and no interval ([null,
+null]). `directions` tells the first of any linear combination.
 """
 
 from dataclasses import dataclass
@@ -57,8 +58,10 @@ def back_transform(coding: Coding) -> BackTransform:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reported:
-    """A fit in the units of the data. covariance and privacy (q, q). degrees: (q,) of freedom of the
-    variances, where these are cluster-robust; None for normal intervals. allowance: (q,) standard errors for what a cut takes; None without one."""
+    """A fit in the units of the data. covariance and privacy (q, q). degrees: (q,) of freedom of
+    the variances, where these are cluster-robust; None for normal intervals. allowance: (q,)
+    standard errors for what a cut takes; None without one.
+    """
 
     coefficients: FloatArray
     covariance: FloatArray
@@ -180,7 +183,9 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
 
 
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
-    """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design row in the data's units."""
+    """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design
+    row in the data's units.
+    """
     matrix = transform / coding.scales
     if coding.design.intercept:
         matrix[:, 0] -= transform @ (coding.centres / coding.scales)
@@ -206,7 +211,9 @@ def intervals(
 def p_values(
     beta: FloatArray, se: FloatArray, estimable: BoolArray, degrees: FloatArray | None = None
 ) -> list[float | None]:
-    """Two-sided p-values of β_j = 0, normal or of t laws with degrees (q,) of freedom; None where not identifiable."""
+    """Two-sided p-values of β_j = 0, normal or of t laws with degrees (q,) of freedom; None where
+    not identifiable.
+    """
     z = -np.abs(beta) / np.maximum(se, np.finfo(float).tiny)
     p = 2 * (ndtr(z) if degrees is None else stdtr(degrees, z))
     return [float(value) if ok else None for value, ok in zip(p, estimable, strict=True)]

@@ -35,8 +35,8 @@ class Estimate:
 class Value:
     """A number without a standard error, in the units of the data.
 
-    bin: the bin of the test of safety that the value is in. quartiles: that a range is the difference of.
-    tuning: c of an M-estimate.
+    bin: the bin of the test of safety that the value is in. quartiles: that a range is the
+    difference of. tuning: c of an M-estimate.
     """
 
     value: float
@@ -48,10 +48,11 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Direction:
-    """A direction (p,) in the units of the coefficients, and whether the releases tell it from noise.
+    """A direction (p,) in the units of the coefficients, and whether the releases tell it from
+    noise.
 
-    A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions that are not
-    resolved.
+    A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions
+    that are not resolved.
     """
 
     vector: list[float]
@@ -60,7 +61,9 @@ class Direction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
-    """A record with the row x of the design, in the units of the data, has the weight min(1, radius_squared/|matrix x|²)."""
+    """A record with the row x of the design, in the units of the data, has the weight min(1,
+    radius_squared/|matrix x|²).
+    """
 
     matrix: list[list[float]]
     radius_squared: Annotated[float, Gt(0)]
@@ -68,9 +71,11 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Of a fit whose records' scores are cut as a whole at a rank from the top. records_beyond: how many the cut is expected to reach.
-    tail_index: at the cut, a cautious one; small where few records weigh much. allowances: (p,) the part of the standard errors that
-    allows for what the cut takes."""
+    """Of a fit whose records' scores are cut as a whole at a rank from the top. records_beyond: how
+    many the cut is expected to reach. tail_index: at the cut, a cautious one; small where few
+    records weigh much. allowances: (p,) the part of the standard errors that allows for what the
+    cut takes.
+    """
 
     records_beyond: Size
     allowances: list[Size]
@@ -79,9 +84,12 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitStatistics:
-    """How well a fit describes its records. rsquared: 1 − the residuals' squares over the response's about its mean, of 0/1 responses
-    Efron's. rsquared_interval: sampling and noise, of a linear model; rsquared_privacy_standard_error: the noise
-    alone. residual_standard_deviation: in the units of the response, with a divisor less the coefficients. What is left out is below its noise."""
+    """How well a fit describes its records. rsquared: 1 − the residuals' squares over the
+    response's about its mean, of 0/1 responses Efron's. rsquared_interval: sampling and noise, of a
+    linear model; rsquared_privacy_standard_error: the noise alone. residual_standard_deviation: in
+    the units of the response, with a divisor less the coefficients. What is left out is below its
+    noise.
+    """
 
     rsquared: Share | None = None
     rsquared_adjusted: Annotated[float, Le(1)] | None = None
@@ -93,17 +101,22 @@ class FitStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionResult:
-    """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not identifiable.
+    """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not
+    identifiable.
 
-    standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone. scale: of the
-    residuals. clusters: noisy number of persons with a row in use, where a person's rows are summed first;
-    effective_clusters: how many equal ones would have scores that vary as theirs; degrees_of_freedom: (p,) of the t laws
-    of intervals and p-values; clipped_share: of the persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut. estimand: what is estimated, in words. shares: what part of the
-    budget went where. link: of a generalised linear model; variance_power: k where its variance grows with the mean's power k. dispersion: of a
-    negative binomial, given or estimated; with its errors and interval where it is estimated and its information above the noise. records_in_use: noisy, of a design with a condition or missing cells;
-    sum_of_weights: the same of a weighted one. calibration,
-    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects: "person" where terms and
-    response are deviations from a person's means. statistics: where the question asks for them.
+    standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone.
+    scale: of the residuals. clusters: noisy number of persons with a row in use, where a person's
+    rows are summed first; effective_clusters: how many equal ones would have scores that vary as
+    theirs; degrees_of_freedom: (p,) of the t laws of intervals and p-values; clipped_share: of the
+    persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut.
+    estimand: what is estimated, in words. shares: what part of the budget went where. link: of a
+    generalised linear model; variance_power: k where its variance grows with the mean's power k.
+    dispersion: of a negative binomial, given or estimated; with its errors and interval where it is
+    estimated and its information above the noise. records_in_use: noisy, of a design with a
+    condition or missing cells; sum_of_weights: the same of a weighted one. calibration,
+    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects:
+    "person" where terms and response are deviations from a person's means. statistics: where the
+    question asks for them.
     """
 
     terms: list[str]

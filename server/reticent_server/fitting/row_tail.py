@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many records' scores are longer than a length: what a clip of whole scores is chosen by, and what it takes.
+"""How many records' scores are longer than a length: what a clip of whole scores is chosen by, and
+what it takes.
 
-The length ‖s_i‖ of each record's score falls into a bin of a public geometric grid, and the numbers N(e) of records beyond
-each edge e are released with little noise at all edges at once (mechanisms.running_counts: position 0 is the farthest bin).
-Everything below is post-processing. About the last edge e₀ at which N is clear of its noise, with x = ln(e/e₀),
+The length ‖s_i‖ of each record's score falls into a bin of a public geometric grid, and the numbers
+N(e) of records beyond each edge e are released with little noise at all edges at once
+(mechanisms.running_counts: position 0 is the farthest bin). Everything below is post-processing.
+About the last edge e₀ at which N is clear of its noise, with x = ln(e/e₀),
 
     ln N(e) = b − a x − ½ a κ x²          (the slope beyond x = 1.2 stays what it is there)
 
-is fitted to the edges where N is clear, by precision, with a public prior of a and κ: a Pareto tail has κ = 0, a normal one
-κ = 2, real tables .2 to 1. Where the law of a response given its predictor is known, as that of a yes or no is, the public rows say what shape N has, P(e), and
+is fitted to the edges where N is clear, by precision, with a public prior of a and κ: a Pareto tail
+has κ = 0, a normal one κ = 2, real tables .2 to 1. Where the law of a response given its predictor
+is known, as that of a yes or no is, the public rows say what shape N has, P(e), and
 
     N(e) = c P(e/r)
 
-is fitted in its place: such scores have an end, which no power of e has. From the curve come the length C beyond which about `rank` records lie, the tail index
-α = −d ln N/d ln e at C, and what clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
+is fitted in its place: such scores have an end, which no power of e has. From the curve come the
+length C beyond which about `rank` records lie, the tail index α = −d ln N/d ln e at C, and what
+clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
 
-*Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in any one direction as a rule
-(tails have several directions). It is added to the covariance as a noise of that size would be: for a bias b of a normal
-estimate with error s, 1.96 √(s² + b²) is longer than the interval that holds with 95 % whatever the bias's sign (Armstrong &
-Kolesár 2018). Where that is not enough no interval is given (fitting.trust).
+*Allowance.* Clipping moves the sum of scores by a vector of length E at most, and by LEANING·E in
+any one direction as a rule (tails have several directions). It is added to the covariance as a
+noise of that size would be: for a bias b of a normal estimate with error s, 1.96 √(s² + b²) is
+longer than the interval that holds with 95 % whatever the bias's sign (Armstrong & Kolesár 2018).
+Where that is not enough no interval is given (fitting.trust).
 """
 
 from collections.abc import Callable
@@ -78,7 +83,9 @@ class LengthGrid:
         return np.asarray(self.unit * _FIRST * _RATIO ** np.arange(_EDGES))
 
     def codes(self, lengths: FloatArray) -> FloatArray:
-        """(rows,) the position of each length, 0 for the farthest; −1 at or below the first edge."""
+        """(rows,) the position of each length, 0 for the farthest; −1 at or below the first
+        edge.
+        """
         beyond = np.searchsorted(self.edges, lengths, side="left")
         return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
 
@@ -102,8 +109,9 @@ def _root() -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class RowCut:
-    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was clear; excess: E; shaped: whether that is
-    of a shape that is known."""
+    """Where scores are cut. length: C; beyond: records; alpha: the tail index, 0 where nothing was
+    clear; excess: E; shaped: whether that is of a shape that is known.
+    """
 
     length: float
     beyond: float
@@ -124,8 +132,10 @@ class RowCut:
 
 
 def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
-    """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H: (q, q), the curvature, about I in
-    white coordinates over the score's unit: directions of less than a thousandth are not resolved in any case."""
+    """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H:
+    (q, q), the curvature, about I in white coordinates over the score's unit: directions of less
+    than a thousandth are not resolved in any case.
+    """
     if not mean:
         return np.zeros_like(H)
     A = np.linalg.inv(floored(H, _LEAST_CURVATURE * float(np.max(np.diag(H)))))
@@ -135,7 +145,9 @@ def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
 def planned_cut(
     lengths: FloatArray, count: float, rank: float, tail: Callable[[FloatArray], FloatArray]
 ) -> RowCut:
-    """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond a length (any shape)."""
+    """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
+    a length (any shape).
+    """
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
     for _ in range(_BISECTIONS):
@@ -175,8 +187,10 @@ def chosen_reach(
     unit: float,
     least: float,
 ) -> tuple[float, float]:
-    """L of the rows' second moment, and the mean trace beyond the public rows' (lengths: (rows,)) that a cut at L takes: the least sum of
-    that and of the noise, `unit` at a length of 1. least: the smallest L."""
+    """L of the rows' second moment, and the mean trace beyond the public rows' (lengths: (rows,))
+    that a cut at L takes: the least sum of that and of the noise, `unit` at a length of 1. least:
+    the smallest L.
+    """
     N, cov = grid.beyond(released)
     unclear = np.flatnonzero(_CLEAR * np.sqrt(np.diag(cov)) >= N)
     upto = int(unclear[0]) if len(unclear) else len(N)
@@ -204,7 +218,9 @@ def mean_square(grid: LengthGrid, N: FloatArray, count: float, length: float) ->
 
 
 def tail_edges(N: FloatArray, cov: FloatArray, count: float, rank: float) -> tuple[int, int] | None:
-    """The first edge of the tail, and the first whose number is not clear of its noise; None where all edges are beyond it."""
+    """The first edge of the tail, and the first whose number is not clear of its noise; None where
+    all edges are beyond it.
+    """
     sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
     low = np.flatnonzero(_CLEAR * sd >= N)
     last = int(low[0]) if len(low) else len(N) - 1
@@ -216,7 +232,9 @@ def tail_edges(N: FloatArray, cov: FloatArray, count: float, rank: float) -> tup
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TailShape:
-    """N(e) = exp(level) P(e exp(−stretch)) of `count` records. lengths (k,), increasing by one factor; shares (k,): P at these, 0 beyond them."""
+    """N(e) = exp(level) P(e exp(−stretch)) of `count` records. lengths (k,), increasing by one
+    factor; shares (k,): P at these, 0 beyond them.
+    """
 
     lengths: FloatArray
     shares: FloatArray
@@ -276,7 +294,9 @@ def tail_shape(lengths: FloatArray, weights: FloatArray) -> TailShape:
 
 @dataclass(frozen=True, slots=True)
 class TailCurve:
-    """ln N(e) = level − slope x − slope·bend x²/2, x = ln(e/edge), from `first` on. unsure: (3, 3) the covariance of the three."""
+    """ln N(e) = level − slope x − slope·bend x²/2, x = ln(e/edge), from `first` on. unsure: (3, 3)
+    the covariance of the three.
+    """
 
     edge: float
     level: float

@@ -175,7 +175,9 @@ class JointScale(MeasuredScale):
         equation: Released | None,
         curvature: StepCurvature,
     ) -> LastScores:
-        """The scale's equation is one of the last step's. Raises ValueError where it was not released."""
+        """The scale's equation is one of the last step's. Raises ValueError where it was not
+        released.
+        """
         if equation is None:
             raise ValueError("a joint last step releases the scale's equation")
         count = place.state.count

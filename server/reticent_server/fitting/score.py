@@ -4,8 +4,8 @@
     score      w v q(y, η),    v = m(η) u,    w = min(1, R²/‖v‖²)      ‖·‖ ≤ R sup|q|
     curvature  w h(y, η) v vᵀ,                                          |h| ≤ sup |h|, h ≥ 0 unless `signed`
 
-u are the whitened regressors, η = x̃ᵀθ the predictor, and θ ← θ + unit·J⁻¹g a Newton step. A family gives a
-Score for each step of a fit; the fit asks it, never for its name.
+u are the whitened regressors, η = x̃ᵀθ the predictor, and θ ← θ + unit·J⁻¹g a Newton step. A family
+gives a Score for each step of a fit; the fit asks it, never for its name.
 """
 
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ class Ball:
 class Score(Protocol):
     """The score at a known scale.
 
-    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. most: sup of `expected`. signed: whether h has
-    both signs. limits: the public range
-    of η. varies: whether m(η) is other than 1. scale: that of the residuals, in units of the response's.
+    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. most: sup of
+    `expected`. signed: whether h has both signs. limits: the public range of η. varies: whether
+    m(η) is other than 1. scale: that of the residuals, in units of the response's.
     """
 
     @property
@@ -85,20 +85,24 @@ class Score(Protocol):
         ...
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
-        """A ball that all contributions to the gradient lie in. direction: θ in u (q,); radius: R."""
+        """A ball that all contributions to the gradient lie in. direction: θ in u (q,); radius:
+        R.
+        """
         ...
 
 
 class WholeScore(Score, Protocol):
-    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). unlike: relative error of the second moment of √h v that
-    public rows lead to expect."""
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). unlike: relative
+    error of the second moment of √h v that public rows lead to expect.
+    """
 
     @property
     def unlike(self) -> float: ...
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
-        """(rows,) a record's information in natural units, 1 at most and the least within `error` (rows,) of η: p(1 − p) of a yes or no.
-        None where each counts as one."""
+        """(rows,) a record's information in natural units, 1 at most and the least within `error`
+        (rows,) of η: p(1 − p) of a yes or no. None where each counts as one.
+        """
         ...
 
     def beyond(self, length: FloatArray) -> FloatArray:
@@ -106,8 +110,9 @@ class WholeScore(Score, Protocol):
         ...
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
-        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows; None where the law of
-        responses is not known."""
+        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows;
+        None where the law of responses is not known.
+        """
         ...
 
 
@@ -129,21 +134,27 @@ class Residuals(Protocol):
         ...
 
     def expected(self, start: float, left: float) -> float:
-        """A typical scale, of a fit from `start` whose predictor is off by a mean square of `left`."""
+        """A typical scale, of a fit from `start` whose predictor is off by a mean square of
+        `left`.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointStep:
-    """A last step in θ and ln s. gradient: (q, q + 1), from the mean scores (g, χ) to the mean score that θ alone
-    would have at the solution's scale; log_scale: (q + 1,), from the same to the change of ln s."""
+    """A last step in θ and ln s. gradient: (q, q + 1), from the mean scores (g, χ) to the mean
+    score that θ alone would have at the solution's scale; log_scale: (q + 1,), from the same to the
+    change of ln s.
+    """
 
     gradient: FloatArray
     log_scale: FloatArray
 
 
 class Joint(Protocol):
-    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale. bound: sup |χ|."""
+    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale. bound: sup
+    |χ|.
+    """
 
     def bound(self, score: Score) -> float: ...
 
@@ -159,9 +170,10 @@ class Joint(Protocol):
 class ScoreFamily(Protocol):
     """A model: its scores and its scale. joint: of the last step; None where it is not joint.
 
-    residuals: None where the scale is known. start: the scale before any release. offset: what a row's
-    predictor is off by before any release, in units of the standardised response or of η. shape: relative error
-    of an expected curvature, as the rows' shape is not quite the public rows'.
+    residuals: None where the scale is known. start: the scale before any release. offset: what a
+    row's predictor is off by before any release, in units of the standardised response or of η.
+    shape: relative error of an expected curvature, as the rows' shape is not quite the public
+    rows'.
     """
 
     @property
@@ -184,8 +196,10 @@ class ScoreFamily(Protocol):
         ...
 
     def drift(self, remaining: int) -> float:
-        """By how much a row's predictor may change, in residual scales, from the solution of the step
-        before to that of the step with so many after it; 0 where all steps have one solution."""
+        """By how much a row's predictor may change, in residual scales, from the solution of the
+        step before to that of the step with so many after it; 0 where all steps have one
+        solution.
+        """
         ...
 
 

@@ -18,12 +18,15 @@ from reticent_server.numerics.matrices import symmetric
 class StandardFit:
     """The released fit in standardised units and internal order.
 
-    theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can tell from none;
-    count: records in use, as released; freedom: where scores are those of persons; information: (q, q) mean weighted curvature, per unit of the
-    response; inverse: (q, q) its inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be trusted (fitting.trust).
-    cut, taken: where scores were cut as a whole, and the part (q, q) of `privacy` that allows for what the cut takes; None elsewhere.
-    sparse: (q,) which coefficients are compared with a level of too few events (fitting.sparse_levels); None where that is not asked.
-    events: (q,) about how many events decide each coefficient, where records are not all worth the same; None elsewhere.
+    theta (q,); sampling and privacy covariances (q, q); scale; directions: which the releases can
+    tell from none; count: records in use, as released; freedom: where scores are those of persons;
+    information: (q, q) mean weighted curvature, per unit of the response; inverse: (q, q) its
+    inverse, as the fit used it; transform: W. verdict: whether its standard errors are to be
+    trusted (fitting.trust). cut, taken: where scores were cut as a whole, and the part (q, q) of
+    `privacy` that allows for what the cut takes; None elsewhere. sparse: (q,) which coefficients
+    are compared with a level of too few events (fitting.sparse_levels); None where that is not
+    asked. events: (q,) about how many events decide each coefficient, where records are not all
+    worth the same; None elsewhere.
     """
 
     theta: FloatArray
@@ -51,9 +54,10 @@ class StandardFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Freedom:
-    """What a cluster-robust variance V_s of cᵀθ is known to: released with noise of sd `noise` ‖Aᵀc‖², from
-    `clusters` persons. A (q, q): from mean scores to θ. unsure: the operator norm of the Jacobian's noise relative to
-    its smallest eigenvalue, at most 1."""
+    """What a cluster-robust variance V_s of cᵀθ is known to: released with noise of sd `noise`
+    ‖Aᵀc‖², from `clusters` persons. A (q, q): from mean scores to θ. unsure: the operator norm of
+    the Jacobian's noise relative to its smallest eigenvalue, at most 1.
+    """
 
     clusters: Clusters
     noise: float
@@ -62,14 +66,17 @@ class Freedom:
 
     @property
     def verdict(self) -> TrustVerdict:
-        """Whether intervals are right: persons enough, few of them clipped, a Jacobian above its noise."""
+        """Whether intervals are right: persons enough, few of them clipped, a Jacobian above its
+        noise.
+        """
         return trust.persons(self.clusters.effective, self.clusters.clipped, self.unsure)
 
     def degrees(
         self, combinations: FloatArray, sampling: FloatArray, total: FloatArray
     ) -> FloatArray:
-        """(k,) Satterthwaite's degrees of freedom of the variances `total` (k,) of combinations (k, q), of which
-        `sampling` (k,) is the persons': 2V²/(noise's variance + 2V_s²/(N_eff − 1))."""
+        """(k,) Satterthwaite's degrees of freedom of the variances `total` (k,) of combinations (k,
+        q), of which `sampling` (k,) is the persons': 2V²/(noise's variance + 2V_s²/(N_eff − 1)).
+        """
         squared = np.sum((combinations @ self.A) ** 2, axis=1)
         unsure = (self.noise * squared) ** 2
         unsure += 2 * sampling**2 / max(self.clusters.effective - 1, 1.0)

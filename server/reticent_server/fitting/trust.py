@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a reply's intervals are to be trusted: every decline, flag and warning, and what decides it.
+"""How far a reply's intervals are to be trusted: every decline, flag and warning, and what decides
+it.
 
-A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or none, and the
-sentences that say why. Thresholds stand in one table, each with its unit, its reason and the figure that
-chose it. Simulations are of 95 % intervals. Everything is a function of released or public values.
+A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or
+none, and the sentences that say why. Thresholds stand in one table, each with its unit, its reason
+and the figure that chose it. Simulations are of 95 % intervals. Everything is a function of
+released or public values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -262,22 +264,30 @@ def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def clear(value: FloatArray | float, noise: FloatArray | float) -> Any:
-    """Whether a released value (any shape) is above its noise, whose standard deviation is given."""
+    """Whether a released value (any shape) is above its noise, whose standard deviation is
+    given.
+    """
     return value > RESOLVED.value * noise
 
 
 def moments_hold(gate: float) -> bool:
-    """Whether errors of first order hold of a formula over noisy second moments; gate: noise over the smallest eigenvalue."""
+    """Whether errors of first order hold of a formula over noisy second moments; gate: noise over
+    the smallest eigenvalue.
+    """
     return gate <= MOMENTS_GATE.value
 
 
 def bared(lost: FloatArray) -> BoolArray:
-    """(q,) whether a radius takes too much of a column's tail for intervals; lost: of its mean square in a doubling."""
+    """(q,) whether a radius takes too much of a column's tail for intervals; lost: of its mean
+    square in a doubling.
+    """
     return np.asarray(lost >= BARED.value)
 
 
 def skewed(skewness: FloatArray) -> BoolArray:
-    """(q,) whether a profile shows that columns may have such a tail (fitting.heavy_terms.skewness)."""
+    """(q,) whether a profile shows that columns may have such a tail
+    (fitting.heavy_terms.skewness).
+    """
     return np.asarray(skewness >= SKEWED.value)
 
 
@@ -292,30 +302,39 @@ def dispersed(alpha: float) -> bool:
 
 
 def linear_step(off: float, most: float) -> TrustVerdict:
-    """Of a fit whose typical predictor is off by so much, where a linear step's standard errors hold up to `most`."""
+    """Of a fit whose typical predictor is off by so much, where a linear step's standard errors
+    hold up to `most`.
+    """
     return _declined(UNSETTLED) if off > most else SOUND
 
 
 def information(noise: float) -> TrustVerdict:
-    """Of a likelihood of counts or amounts, whose information matrix has this noise relative to what is expected."""
+    """Of a likelihood of counts or amounts, whose information matrix has this noise relative to
+    what is expected.
+    """
     return _declined(INFORMATION_UNKNOWN) if noise > INFORMATION_NOISE.value else SOUND
 
 
 def arrived(chance: float) -> TrustVerdict:
-    """Of a fit whose last mean score has this chance where it is as near to its solution as it says."""
+    """Of a fit whose last mean score has this chance where it is as near to its solution as it
+    says.
+    """
     return _declined(NOT_ARRIVED) if chance < SURPRISE.value else SOUND
 
 
 def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
-    """Of standard errors between persons: their effective number, the share that is clipped, and the noise of the Jacobian over its
-    smallest eigenvalue."""
+    """Of standard errors between persons: their effective number, the share that is clipped, and
+    the noise of the Jacobian over its smallest eigenvalue.
+    """
     enough = effective >= LEAST_PERSONS.value
     known = enough and clipped <= MOST_CLIPPED.value and unsure <= JACOBIAN_NOISE.value
     return SOUND if known else _declined(FEW_PERSONS)
 
 
 def group(eta: float, *, measured: bool, profiled: bool) -> TrustVerdict:
-    """Of the fit of one group, whose noise ratio is eta at its released number of records. measured: whether its scale is."""
+    """Of the fit of one group, whose noise ratio is eta at its released number of records.
+    measured: whether its scale is.
+    """
     most = GROUP_NOISE if profiled else GROUP_NOISE_UNPROFILED
     return _declined(FEW_IN_GROUP) if measured and eta > most.value else SOUND
 
@@ -360,9 +379,11 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
-    """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates. heavy: (q,) those that a
-    few records decide, and sparse: (q,) those that a level of too few events decides, where that was asked; eventless: (q,) those that few events
-    decide, of a likelihood."""
+    """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
+    heavy: (q,) those that a few records decide, and sparse: (q,) those that a level of too few
+    events decides, where that was asked; eventless: (q,) those that few events decide, of a
+    likelihood.
+    """
 
     estimable: BoolArray
     noisy: BoolArray
@@ -379,7 +400,9 @@ class CoefficientFlags:
         )
 
     def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
-        """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many are cut."""
+        """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many
+        are cut.
+        """
         said = []
         heavy = [] if self.heavy is None else _named(names, self.heavy)
         if heavy:
@@ -404,7 +427,9 @@ class CoefficientFlags:
     def warnings(
         self, names: Sequence[str], rare: str = "too rare", *, deviations: bool = False
     ) -> list[str]:
-        """Sentences. rare: what is; deviations: whether terms are deviations from a person's means."""
+        """Sentences. rare: what is; deviations: whether terms are deviations from a person's
+        means.
+        """
         said = []
         told = [self.estimable, self.heavy, self.eventless, self.sparse]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
@@ -429,8 +454,9 @@ def _named(names: Sequence[str], which: BoolArray) -> list[str]:
 
 
 def heavy_tails(allowance: FloatArray, rest: FloatArray, *, told: bool) -> BoolArray:
-    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for what the cut takes, and of all else;
-    told: whether the first are known (fitting.row_tail)."""
+    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for
+    what the cut takes, and of all else; told: whether the first are known (fitting.row_tail).
+    """
     if not told:
         return np.ones(len(rest), dtype=bool)
     return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
@@ -448,7 +474,9 @@ def cut_coefficients(
     heavy: BoolArray,
     eventless: BoolArray | None = None,
 ) -> CoefficientFlags:
-    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless: (q,) of `eventless`."""
+    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
+    (q,) of `eventless`.
+    """
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
     estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
@@ -459,6 +487,8 @@ def cut_coefficients(
 def coefficients(
     identified: BoolArray, privacy: FloatArray, sampling: FloatArray
 ) -> CoefficientFlags:
-    """Of standard errors (q,) of noise and of sampling, and whether the releases identify each coefficient."""
+    """Of standard errors (q,) of noise and of sampling, and whether the releases identify each
+    coefficient.
+    """
     estimable = identified & (privacy <= NOISE_ALONE.value * sampling)
     return CoefficientFlags(estimable, estimable & (privacy > NOISE_DOMINATES.value * sampling))

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whitening by released Gram matrices of the regressors: what the public rows do not know.
 
-Each round releases S = mean min(1, ρ²/‖u‖²) uuᵀ in the coordinates of the round before. The public rows
-U are the model of what it should be there, K. In the frame in which K is I the release is F + noise,
+Each round releases S = mean min(1, ρ²/‖u‖²) uuᵀ in the coordinates of the round before. The public
+rows U are the model of what it should be there, K. In the frame in which K is I the release is F +
+noise,
 
     E = K^(−1/2) S K^(−1/2) = F + N,   sd of N's entry (i, j) ∝ √(νᵢνⱼ),  νᵢ = sd·(K⁻¹)ᵢᵢ
 
-and F is estimated entry by entry with the gain min(gᵢ, gⱼ), gᵢ = τᵢ²/(τᵢ² + mνᵢ²), τᵢ being how far F may
-be from what is known (a positive semi-definite mixture). Then
+and F is estimated entry by entry with the gain min(gᵢ, gⱼ), gᵢ = τᵢ²/(τᵢ² + mνᵢ²), τᵢ being how far
+F may be from what is known (a positive semi-definite mixture). Then
 
-- *free* coordinates are moved so that the data look like the public rows: with the eigenvalues λ of the
-  free block, rid of what noise does to eigenvalues (numerics.matrices.without_noise) and floored at
-  the noise, the public rows are stretched until their clipped moment is the released one, and W takes the
-  inverse of that. Directions that vary less than the floor are stretched by it, and resolved in the next round;
-- *rare* coordinates keep their length, which a clipped moment does not show: there F says how many rows the
-  data have of what the public rows have (`frequency`).
+- *free* coordinates are moved so that the data look like the public rows: with the eigenvalues λ of
+  the free block, rid of what noise does to eigenvalues (numerics.matrices.without_noise) and
+  floored at the noise, the public rows are stretched until their clipped moment is the released
+  one, and W takes the inverse of that. Directions that vary less than the floor are stretched by
+  it, and resolved in the next round;
+- *rare* coordinates keep their length, which a clipped moment does not show: there F says how many
+  rows the data have of what the public rows have (`frequency`).
 
-The axes are turned to the eigenvectors, so that what is not resolved lies along axes. All of it is a function of
-released matrices and public rows, hence public.
+The axes are turned to the eigenvectors, so that what is not resolved lies along axes. All of it is
+a function of released matrices and public rows, hence public.
 """
 
 from dataclasses import dataclass, replace
@@ -55,9 +57,10 @@ class Whitening:
     """Where the coordinates stand, all public.
 
     transform: W (q, q), u = Wx̃. rows: U (rows, q), public rows in these coordinates. free: as in
-    Coordinates. information: F (q, q) relative to the public rows' K. error: (q,) τ, the error of F's entries
-    along the axes. noise: (q,) the last round's noise along the axes. moment: K (q, q) of the last radius.
-    stretch: (q,) by what the last round has divided the second moment along the axes.
+    Coordinates. information: F (q, q) relative to the public rows' K. error: (q,) τ, the error of
+    F's entries along the axes. noise: (q,) the last round's noise along the axes. moment: K (q, q)
+    of the last radius. stretch: (q,) by what the last round has divided the second moment along the
+    axes.
     """
 
     transform: FloatArray
@@ -75,7 +78,9 @@ class Whitening:
 
     @property
     def unsettled(self) -> FloatArray:
-        """(q,) relative error of the second moments along the axes: a share of what the last round has changed."""
+        """(q,) relative error of the second moments along the axes: a share of what the last round
+        has changed.
+        """
         return np.asarray(_UNSETTLED * np.abs(np.log(self.stretch)))
 
     @property
@@ -86,16 +91,18 @@ class Whitening:
 
     @property
     def seen(self) -> tuple[FloatArray, FloatArray]:
-        """What the last round has seen of the information that a fit counts on: (q, q), I but for eigenvalues that
-        were raised, and its noise (q,)."""
+        """What the last round has seen of the information that a fit counts on: (q, q), I but for
+        eigenvalues that were raised, and its noise (q,).
+        """
         root = _usable_roots(self)[1]
         return np.asarray(root @ self.information @ root), np.asarray((root**2) @ self.noise)
 
 
 def informed(before: Whitening, transform: FloatArray, turn: FloatArray) -> Whitening:
-    """In the coordinates Bu, which are those of `transform`: B = `turn` (q, q), the inverse root of the information that is expected somewhere,
-    so that the errors, which are of the frame in which it is I, stay what they are. What is known of the records is put
-    into the public rows."""
+    """In the coordinates Bu, which are those of `transform`: B = `turn` (q, q), the inverse root of
+    the information that is expected somewhere, so that the errors, which are of the frame in which
+    it is I, stay what they are. What is known of the records is put into the public rows.
+    """
     rows = before.rows @ before.frequency.T @ turn.T
     flat = np.eye(len(turn))
     return replace(before, transform=transform, rows=rows, information=flat, moment=flat)
@@ -103,8 +110,9 @@ def informed(before: Whitening, transform: FloatArray, turn: FloatArray) -> Whit
 
 @lru_cache(maxsize=1)
 def _usable_roots(state: Whitening) -> tuple[FloatArray, FloatArray]:
-    """F^½ and F^−½ (q, q), of F with eigenvalues that count 1½ of their error at least: a curvature that is too small would
-    make steps too long. A fit asks at its first step and at its last."""
+    """F^½ and F^−½ (q, q), of F with eigenvalues that count 1½ of their error at least: a curvature
+    that is too small would make steps too long. A fit asks at its first step and at its last.
+    """
     values, vectors = eigen(state.information)
     least = np.maximum(_SURE_OF * (vectors**2).T @ state.error, _LEAST_FREQUENCY)
     up, down = powers(rebuild(np.maximum(values, least), vectors), (0.5, -0.5))
@@ -112,7 +120,9 @@ def _usable_roots(state: Whitening) -> tuple[FloatArray, FloatArray]:
 
 
 def sampled(state: Whitening, radius_squared: float, rows: float) -> Whitening:
-    """After a round over a part of so many rows: τ with the relative sampling error of each axis' second moment."""
+    """After a round over a part of so many rows: τ with the relative sampling error of each axis'
+    second moment.
+    """
     relative = moment_spread(state.rows, radius_squared) / np.sqrt(rows)
     return replace(state, error=np.hypot(state.error, relative))
 
@@ -168,8 +178,10 @@ def whitened(
 
 
 def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int) -> float:
-    """What a narrow radius says of all free coordinates' common length: nothing, as most rows are clipped. F is
-    divided by its mean, so that only its shape moves the coordinates, whose lengths are then the public rows'."""
+    """What a narrow radius says of all free coordinates' common length: nothing, as most rows are
+    clipped. F is divided by its mean, so that only its shape moves the coordinates, whose lengths
+    are then the public rows'.
+    """
     if radius_squared >= _SHAPE_ONLY * len(K) or not free:
         return 1.0
     return max(
@@ -183,26 +195,31 @@ def _after(gain: FloatArray, before: FloatArray, free_error: FloatArray, free: i
 
 
 def _stretch(values: FloatArray, noise: FloatArray, *, last: bool) -> FloatArray:
-    """(free,) by what each direction's second moment is divided; 1 in the last round where it is not resolved."""
+    """(free,) by what each direction's second moment is divided; 1 in the last round where it is
+    not resolved.
+    """
     least = _FLOOR * np.minimum(_SIGMAS * noise, 1.0)
     raised = np.where(np.maximum(values, least) < _SMALLEST, 1.0, np.maximum(values, least))
     return np.where(values < _SIGMAS * noise, np.maximum(raised, 1.0), raised) if last else raised
 
 
 def _response(stretch: FloatArray, squared: FloatArray) -> FloatArray:
-    """(free,) by how much a relative error of the clipped moment grows in the squared length that explains it: the
-    clipped moment of a long direction hardly responds to its length."""
+    """(free,) by how much a relative error of the clipped moment grows in the squared length that
+    explains it: the clipped moment of a long direction hardly responds to its length.
+    """
     change = np.log(stretch)
     grown = np.log(np.maximum(squared, _SMALLEST)) / np.where(np.abs(change) > _CHANGE, change, 1.0)
     return np.where(np.abs(change) > _CHANGE, np.clip(grown, 1.0, _MOST_GROWN), 1.0)
 
 
 def _extrapolated(before: Whitening, now: FloatArray, noise: FloatArray) -> FloatArray:
-    """(q,) by what lengths along the axes are multiplied beyond the public rows' own response (Aitken).
+    """(q,) by what lengths along the axes are multiplied beyond the public rows' own response
+    (Aitken).
 
-    The round before has divided the second moment of an axis by before.stretch > 1; that it is `now` > 1 times too
-    large again says that the data respond less to a stretch than the public rows do (heavier tails): of
-    ln(now) the same share would be left again, so lengths are taken by the sum of the series.
+    The round before has divided the second moment of an axis by before.stretch > 1; that it is
+    `now` > 1 times too large again says that the data respond less to a stretch than the public
+    rows do (heavier tails): of ln(now) the same share would be left again, so lengths are taken by
+    the sum of the series.
     """
     change, left = np.log(before.stretch), np.log(np.maximum(now, _SMALLEST))
     sure = (before.noise < _PRECISE) & (noise * _SIGMAS < left)

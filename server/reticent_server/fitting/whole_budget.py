@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What part of ρ goes to which release of a fit whose last scores are cut as a whole (fitting.whole_newton).
+"""What part of ρ goes to which release of a fit whose last scores are cut as a whole
+(fitting.whole_newton).
 
-Shares come from q, n and ρ through the rounds of the whitening alone (fitting.budget); the others are the same for all fits. They were
-chosen on half of 23 linear models of real tables at ε = 1 (benchmarks.real_tables), and a third more or less of any of them changes
-widths by less than 3 %.
+Shares come from q, n and ρ through the rounds of the whitening alone (fitting.budget); the others
+are the same for all fits. They were chosen on half of 23 linear models of real tables at ε = 1
+(benchmarks.real_tables), and a third more or less of any of them changes widths by less than 3 %.
 """
 
 from reticent_server.domain.steps import VectorSum
@@ -21,8 +22,10 @@ from reticent_server.fitting.noise import planned_sd
 
 WHOLE_STEPS = 3
 RANK = 4.7
-"""Records beyond the cut, in standard deviations of the noise of the last sums, which is a number of cuts: 60 at epsilon = 1, 17 at 4. The bias is
-some .3 · rank/(α − 1) cuts, and the sum of both is least from 40 (α = 2) to 85 (α = 5) at epsilon = 1."""
+"""Records beyond the cut, in standard deviations of the noise of the last sums, which is a number
+of cuts: 60 at epsilon = 1, 17 at 4. The bias is some .3 · rank/(α − 1) cuts, and the sum of both is
+least from 40 (α = 2) to 85 (α = 5) at epsilon = 1.
+"""
 LEAST_RANK = 0.5  # of a record: without noise nothing is cut
 LEAST_REACH = 2.0  # √(R²/q) of the rows' second moment: the wide radius of a whitening
 _TAIL, _ROWS_TAIL = 0.06, 0.02  # of ρ: the lengths of scores, and of rows

@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fit whose last scores are cut as a whole, at a released rank from the top: the textbook's target.
+"""A fit whose last scores are cut as a whole, at a released rank from the top: the textbook's
+target.
 
-Early steps with weights and bounded residuals bring θ near (fitting.newton). The last three have the textbook's score, that of least squares
-or of a likelihood (fitting.score.WholeScore):
+Early steps with weights and bounded residuals bring θ near (fitting.newton). The last three have
+the textbook's score, that of least squares or of a likelihood (fitting.score.WholeScore):
 
 1. How long records' scores and rows are (fitting.row_tail), from which come C and L.
 2. The score, cut at C, with the second moment of the rows, cut at L: one vector of a record.
 3. The score at the new θ, cut at C.
 4. The score again, with its meat: one vector of a record.
 
-The score of least squares is linear in θ, so each of the three says the same of the solution, and the filter pools them by their
-noise; where H is wrong by a share of it, three steps leave the third power. A likelihood's bends: H is taken again at each place, and the way to the solution is the
-one at which the mean score that the model leads to expect is the released one (fitting.curvature). Where two scores contradict H along the way
-between them, it is corrected there (a symmetric secant of rank one): combinations of rare levels, which
-neither public rows nor clipped moments show, are found so.
+The score of least squares is linear in θ, so each of the three says the same of the solution, and
+the filter pools them by their noise; where H is wrong by a share of it, three steps leave the third
+power. A likelihood's bends: H is taken again at each place, and the way to the solution is the one
+at which the mean score that the model leads to expect is the released one (fitting.curvature).
+Where two scores contradict H along the way between them, it is corrected there (a symmetric secant
+of rank one): combinations of rare levels, which neither public rows nor clipped moments show, are
+found so.
 
-What is known of H: the clipped second moment of the records' roots √h v relative to that of the public rows, whose law then says how long rows
-that were cut are, up to the length of a rare level's. The part of it that tails of the records have beyond the public rows' is an error.
+What is known of H: the clipped second moment of the records' roots √h v relative to that of the
+public rows, whose law then says how long rows that were cut are, up to the length of a rare
+level's. The part of it that tails of the records have beyond the public rows' is an error.
 
-*Privacy*: each part is a sum of functions of one record and of released values, bounded by the primitive that adds it: lengths
-are one code each (RunningCounts, mechanisms.running_counts), C and L post-processing of these; scores and rows are scaled down to C and L
-by the sums themselves (mechanisms.quantise), and those of a step are along one vector of a record (mechanisms.one_vector).
+*Privacy*: each part is a sum of functions of one record and of released values, bounded by the
+primitive that adds it: lengths are one code each (RunningCounts, mechanisms.running_counts), C and
+L post-processing of these; scores and rows are scaled down to C and L by the sums themselves
+(mechanisms.quantise), and those of a step are along one vector of a record (mechanisms.one_vector).
 """
 
 from collections.abc import Generator
@@ -78,11 +83,14 @@ from reticent_server.fitting.whole_scores import (
 from reticent_server.numerics.matrices import floored, power, symmetric
 
 DRIFT = 0.25
-"""Residual scales by which a predictor may be off where the plain score begins: between Huber's solution and least squares' it
-was .4 on the most skewed of 23 real tables, and a score that asks for more is believed (filter.surprised)."""
+"""Residual scales by which a predictor may be off where the plain score begins: between Huber's
+solution and least squares' it was .4 on the most skewed of 23 real tables, and a score that asks
+for more is believed (filter.surprised).
+"""
 PUBLIC_REACH = 9.0
-"""Squared length per coordinate up to which public rows are believed: that of a rare level's, and a little more. Longer ones are ends
-of declared ranges that nobody may be at."""
+"""Squared length per coordinate up to which public rows are believed: that of a rare level's, and a
+little more. Longer ones are ends of declared ranges that nobody may be at.
+"""
 LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would make all records long
 _RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
@@ -96,8 +104,9 @@ Stepping = Generator[Step, tuple[Released, ...], "Whole"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """score: C and what it takes. reach: L; lost: the trace of a mean second moment that tails have beyond the public rows'
-    and L takes."""
+    """score: C and what it takes. reach: L; lost: the trace of a mean second moment that tails have
+    beyond the public rows' and L takes.
+    """
 
     score: RowCut
     reach: float
@@ -106,9 +115,11 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """Between two of the last steps. score: the textbook's. known: of the curvature relative to the public rows', each as long as `wide` at most.
-    before: H (q, q) where the last step was taken; mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that
-    score (fitting.filter.surprise)."""
+    """Between two of the last steps. score: the textbook's. known: of the curvature relative to the
+    public rows', each as long as `wide` at most. before: H (q, q) where the last step was taken;
+    mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that score
+    (fitting.filter.surprise).
+    """
 
     place: StepPlace
     score: WholeScore
@@ -235,8 +246,10 @@ class WholeNewton(NoisyNewton):
         return replace(fit, events=self._events(whole, fit))
 
     def _events(self, whole: Whole, fit: StandardFit) -> FloatArray | None:
-        """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of records with i events, each
-        of which adds c to the coefficient's information; i at a predictor that is _RARER standard errors rarer. None where each record counts."""
+        """(q,) how many events decide each coefficient, by the public rows: (Σ i c)²/Σ i c² of
+        records with i events, each of which adds c to the coefficient's information; i at a
+        predictor that is _RARER standard errors rarer. None where each record counts.
+        """
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
@@ -269,8 +282,10 @@ class WholeNewton(NoisyNewton):
 
 
 def informed_place(place: StepPlace) -> StepPlace:
-    """In coordinates in which the expected information is I, where that differs from row to row: noise is then alike for all
-    directions in units of their sampling errors. Directions of less than LEAST_INFORMATION of the mean are not stretched further."""
+    """In coordinates in which the expected information is I, where that differs from row to row:
+    noise is then alike for all directions in units of their sampling errors. Directions of less
+    than LEAST_INFORMATION of the mean are not stretched further.
+    """
     if not place.score.varies:
         return place
     whitening, J = place.model.whitening, place.expected
@@ -296,11 +311,13 @@ def _told(whole: Whole, mean: MeanScore) -> Whole:
 
 
 def by_secant(whole: Whole, mean: MeanScore) -> Correction:
-    """What is known of H, as two scores tell it along the way s between them, where they contradict it.
+    """What is known of H, as two scores tell it along the way s between them, where they contradict
+    it.
 
-    v = g₀ − g₁ − (H₀ + H₁)s/2 is 0 but for the noise of both and for what H is thought to be wrong by (the trapezoid of a mean score that
-    bends is off by the third power of s). Where vᵀ(cov v)⁻¹v is above the 1 − 10⁻³ quantile of χ²_q, H + vvᵀ/(vᵀs) is taken, the symmetric
-    change of rank one that explains it (Broyden 1967); not where that would leave a direction without curvature.
+    v = g₀ − g₁ − (H₀ + H₁)s/2 is 0 but for the noise of both and for what H is thought to be wrong
+    by (the trapezoid of a mean score that bends is off by the third power of s). Where vᵀ(cov v)⁻¹v
+    is above the 1 − 10⁻³ quantile of χ²_q, H + vvᵀ/(vᵀs) is taken, the symmetric change of rank one
+    that explains it (Broyden 1967); not where that would leave a direction without curvature.
     """
     curvature, s = whole.curvature, whole.way
     v = whole.mean.value - mean.value - (whole.before + curvature.H) @ s / 2
@@ -318,8 +335,9 @@ def by_secant(whole: Whole, mean: MeanScore) -> Correction:
 def known_curvature(
     place: StepPlace, score: WholeScore, released: Released, cuts: Cuts
 ) -> Correction:
-    """What the roots' second moment that was cut at L says of H, entry by entry by the precision of what is known and of what was
-    released."""
+    """What the roots' second moment that was cut at L says of H, entry by entry by the precision of
+    what is known and of what was released.
+    """
     count, model = place.state.count, place.model
     back = clipped_curvature(place, cuts.reach**2)
     B = np.linalg.inv(power(back, 0.5))
@@ -346,8 +364,9 @@ def clipped_curvature(place: StepPlace, radius_squared: float) -> FloatArray:
 
 
 def fitted(whole: Whole, meat: Released) -> StandardFit:
-    """The fit after its last step. What the cut takes counts as noise: of the length `allowance` in every direction of the
-    sum (fitting.row_tail)."""
+    """The fit after its last step. What the cut takes counts as noise: of the length `allowance` in
+    every direction of the sum (fitting.row_tail).
+    """
     place, curvature, cut = whole.place, whole.curvature, whole.cuts.score
     state, model = place.state, place.model
     count, W = state.count, model.whitening.transform
@@ -388,5 +407,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
 
 
 def cut_scale(cut: RowCut, curvature: StepCurvature) -> float:
-    """The mean square of the residuals of cut scores, in squared scales: their mean squared length over that of the rows."""
+    """The mean square of the residuals of cut scores, in squared scales: their mean squared length
+    over that of the rows.
+    """
     return cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one record adds where its score is cut as a whole: no weight of its own, and no bound of its parts.
+"""What one record adds where its score is cut as a whole: no weight of its own, and no bound of its
+parts.
 
     score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
     root       v √h            cut at ‖·‖ ≤ L in the same way
@@ -30,15 +31,20 @@ from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.person_columns import prepared
 
-TAIL_DEGREES = 5.0  # of freedom of the t law that plans take residuals of: real tables' tails are about as heavy
+# of freedom of the t law that plans take residuals of: real tables' tails are about as heavy
+TAIL_DEGREES = 5.0
 UNLIKE = 0.35
-"""Relative error of a second moment of rows that public rows lead to expect. With .15 intervals of least squares on tables of 1,400 to 3,000
-records covered .83 at epsilon = 1, with .35 .90; of 20,000 records no width depends on it, as the moment is measured."""
+"""Relative error of a second moment of rows that public rows lead to expect. With .15 intervals of
+least squares on tables of 1,400 to 3,000 records covered .83 at epsilon = 1, with .35 .90; of
+20,000 records no width depends on it, as the moment is measured.
+"""
 UNBOUNDED = 1e300  # squared radius at which every weight is 1, within the floats
 
 
 class UnboundedScore:
-    """What scores of the textbook's targets have in common, in units of their scale: only the sum that they go into bounds them."""
+    """What scores of the textbook's targets have in common, in units of their scale: only the sum
+    that they go into bounds them.
+    """
 
     __slots__ = ()
 
@@ -112,7 +118,9 @@ class PlainScore(UnboundedScore):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeLengthsMap:
-    """Gives (rows,) the position of each record's ‖v‖|q| on one grid, and of its ‖v‖√h on another."""
+    """Gives (rows,) the position of each record's ‖v‖|q| on one grid, and of its ‖v‖√h on
+    another.
+    """
 
     coding: Coding
     point: FitState
@@ -144,7 +152,9 @@ def _finite(lengths: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreWithMeat:
-    """Gives the score for the gradient, and again for the meat, which is made of the gradient's own integers."""
+    """Gives the score for the gradient, and again for the meat, which is made of the gradient's own
+    integers.
+    """
 
     scores: ScoreMap
 

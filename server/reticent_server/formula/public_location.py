@@ -2,9 +2,9 @@
 """The public centre and spread of a value, for center(x) and scale(x).
 
 From the released profile: the median, and the distance of the quartiles relative to a normal law's
-(fitting.public.standardise). Without one: the middle of the value's interval on the declared bounds, and
-its width/√12. Both are rounded, because the term's name says them. They are functions of released
-and declared numbers: post-processing.
+(fitting.public.standardise). Without one: the middle of the value's interval on the declared
+bounds, and its width/√12. Both are rounded, because the term's name says them. They are functions
+of released and declared numbers: post-processing.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A load or a registration for the console, in a cell: it opens the databases itself, and commits all or nothing."""
+"""A load or a registration for the console, in a cell: it opens the databases itself, and commits
+all or nothing.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,8 +16,9 @@ from reticent_server.opening import books_on, ready_engine
 from reticent_server.settings import Settings
 
 LIMITS = CellLimits(memory=512 << 20, seconds=3600, waits=7200, reply=1 << 20, writes=True)
-"""Blocks take 100 MB; rows of persons, which are put in order in memory, 9 bytes a cell: a CSV file of 64 MB has at
-most 32 million. An hour of reading is a billion cells."""
+"""Blocks take 100 MB; rows of persons, which are put in order in memory, 9 bytes a cell: a CSV file
+of 64 MB has at most 32 million. An hour of reading is a billion cells.
+"""
 
 OWN_LIMITS = CellLimits(memory=4 << 30, seconds=36_000, waits=72_000, reply=1 << 20, writes=True)
 """On the command line: an Excel sheet is read as a whole, of 60 million cells 2 GB."""
@@ -23,7 +26,9 @@ OWN_LIMITS = CellLimits(memory=4 << 30, seconds=36_000, waits=72_000, reply=1 <<
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """What has become of it: the version's id, and for the curator's eyes what LoadedVersion says."""
+    """What has become of it: the version's id, and for the curator's eyes what LoadedVersion
+    says.
+    """
 
     version_id: str
     clipped: Mapping[str, int]
@@ -36,7 +41,9 @@ _STORED = TypeAdapter(StoredVersion)
 
 @dataclass(frozen=True, slots=True)
 class LoadApart:
-    """The order. stays: a folder of files that are registered where they are. by: who does it, for the audit trail."""
+    """The order. stays: a folder of files that are registered where they are. by: who does it, for
+    the audit trail.
+    """
 
     settings: Settings = field(repr=False)
     wanted: FileToLoad = field(repr=False)

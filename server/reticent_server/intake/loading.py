@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads a private file as a new version of a data set: the steps behind `dataset load` and the console's form."""
+"""Loads a private file as a new version of a data set: the steps behind `dataset load` and the
+console's form.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ from reticent_server.vault.loading import loading
 
 @dataclass(frozen=True, slots=True)
 class FileToLoad:
-    """A file and what it is to become. strict: refuse values outside the bounds instead of clipping them."""
+    """A file and what it is to become. strict: refuse values outside the bounds instead of clipping
+    them.
+    """
 
     named: Named
     file: Path
@@ -38,7 +42,8 @@ def load_file(
     """Makes the file the current version of its data set, or changes nothing.
 
     progress: gets the fraction done, again and again. by: who loads it, for the audit trail.
-    Raises CuratorError, which may name row and column and quote a cell; SecondPerson, PolicyRefused, Conflict.
+    Raises CuratorError, which may name row and column and quote a cell; SecondPerson,
+    PolicyRefused, Conflict.
     """
     refuse_shared_file(settings.database_url, settings.vault_url)
     named, schema = wanted.named, wanted.schema

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look at a private file, from a cell: how it is read, what its columns may be, and its first rows."""
+"""A look at a private file, from a cell: how it is read, what its columns may be, and its first
+rows.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +20,14 @@ LIMITS = CellLimits(memory=256 << 20, seconds=20, waits=300, reply=4 << 20)
 and names of 256, spelled as JSON, take less than 2 MB."""
 
 OWN_LIMITS = CellLimits(memory=2 << 30, seconds=600, waits=1800, reply=4 << 20)
-"""On the command line, where a curator looks at a file of his or her own: an Excel sheet of 30 million cells takes 1 GB."""
+"""On the command line, where a curator looks at a file of his or her own: an Excel sheet of 30
+million cells takes 1 GB.
+"""
 
 EXPANSION = 16
-"""How many times its limit in bytes a file that was sent may hold when it is unpacked: a gigabyte of 64 MB, more than
-tables of numbers are compressed."""
+"""How many times its limit in bytes a file that was sent may hold when it is unpacked: a gigabyte
+of 64 MB, more than tables of numbers are compressed.
+"""
 
 
 _PROPOSAL = TypeAdapter(Proposal)
@@ -30,8 +35,9 @@ _PROPOSAL = TypeAdapter(Proposal)
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The order. most: bytes of a file that was sent; None: of one that stays where it is, which has no limit. said: how it is
-    read, as far as its curator says it."""
+    """The order. most: bytes of a file that was sent; None: of one that stays where it is, which
+    has no limit. said: how it is read, as far as its curator says it.
+    """
 
     path: Path
     most: int | None

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that curators bring to the console: what is proposed for them, the rows that their curator sees, and how
-they are loaded. All of it is read in cells, of which there is one at a time for looks and one for loads."""
+"""Files that curators bring to the console: what is proposed for them, the rows that their curator
+sees, and how they are loaded. All of it is read in cells, of which there is one at a time for looks
+and one for loads.
+"""
 
 from pathlib import Path
 
@@ -60,7 +62,9 @@ def sweep(settings: Settings, clock: Clock) -> None:
 
 
 def look(settings: Settings, staged: StagedFile, said: Reading = UNSAID) -> Proposal:
-    """What is understood of the file. said: how it is read. Raises CuratorError; Unavailable while another look goes on."""
+    """What is understood of the file. said: how it is read. Raises CuratorError; Unavailable while
+    another look goes on.
+    """
     path = min(staged.path.glob("*.parquet"), default=staged.path) if staged.stays else staged.path
     with turn(_folder(settings), "look", LOOK_PATIENCE_SECONDS):
         return looked(Look(path, None if staged.stays else settings.upload_bytes, said))
@@ -69,8 +73,10 @@ def look(settings: Settings, staged: StagedFile, said: Reading = UNSAID) -> Prop
 def load(
     settings: Settings, catalog: Catalog, staged: StagedFile, wanted: FileToLoad, *, by: str
 ) -> LoadedVersion:
-    """Makes the file, or the files of a folder, the current version of a data set, or changes nothing. by: who does
-    it. Raises CuratorError, SecondPerson, PolicyRefused, Conflict; Unavailable while another load goes on."""
+    """Makes the file, or the files of a folder, the current version of a data set, or changes
+    nothing. by: who does it. Raises CuratorError, SecondPerson, PolicyRefused, Conflict;
+    Unavailable while another load goes on.
+    """
     with turn(_folder(settings), "load", 0.0):
         stored = loaded_apart(LoadApart(settings, wanted, staged.stays, by))
     facts = catalog.facts_of(stored.version_id)

@@ -3,16 +3,18 @@
 
 A room `kinds/<kind>/` has in `kind.py`
 
-- the question: a frozen, slotted dataclass that inherits Query, with a field `kind`, and limits of its fields
-  (kinds.fields), which the interface enforces; its docstring and the fields' descriptions stand in the OpenAPI
-  document, in the client's method and in the workbench's form;
-- `plan`: public facts, the question and what is offered → Planned. It raises InvalidQuery, InvalidFormula or
-  InvalidPrivacy with a sentence that says what to change, and reads no private cell;
-- the result: a frozen dataclass (or a union of some: `A | B`), from which the schema of replies is made. A field whose default is None is left
-  out of a reply where it is None;
-- examples: questions about the example table (kinds.example), with which the suite of tests attacks every kind;
-- its group of questions and the sentence that it answers, in a reader's words without a term of statistics where
-  one can be avoided: pages offer kinds by them;
+- the question: a frozen, slotted dataclass that inherits Query, with a field `kind`, and limits of
+  its fields (kinds.fields), which the interface enforces; its docstring and the fields'
+  descriptions stand in the OpenAPI document, in the client's method and in the workbench's form;
+- `plan`: public facts, the question and what is offered → Planned. It raises InvalidQuery,
+  InvalidFormula or InvalidPrivacy with a sentence that says what to change, and reads no private
+  cell;
+- the result: a frozen dataclass (or a union of some: `A | B`), from which the schema of replies is
+  made. A field whose default is None is left out of a reply where it is None;
+- examples: questions about the example table (kinds.example), with which the suite of tests attacks
+  every kind;
+- its group of questions and the sentence that it answers, in a reader's words without a term of
+  statistics where one can be avoided: pages offer kinds by them;
 - the page of the documentation;
 - where a cap is judged by it: a typical question about any table.
 

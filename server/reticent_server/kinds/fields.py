@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The types of questions' fields: their limits, and that nothing is coerced (a text is no number, a boolean neither)."""
+"""The types of questions' fields: their limits, and that nothing is coerced (a text is no number, a
+boolean neither).
+"""
 
 from typing import Annotated, Literal
 
@@ -17,7 +19,9 @@ Flag = Annotated[bool, Strict()]
 Level = Annotated[float, Strict(), Ge(0.5), Le(0.9999), AllowInfNan(False)]
 """A confidence level; beyond .9999 a normal interval does not describe a noisy estimate's tails."""
 Tuning = Annotated[float, Strict(), Ge(0.1), Le(100), AllowInfNan(False)]
-"""A tuning constant in scales of the residuals: below .1 nearly every record is cut, above 100 none."""
+"""A tuning constant in scales of the residuals: below .1 nearly every record is cut, above 100
+none.
+"""
 PlannedTuning = Annotated[Tuning | Literal["planned"], Field(union_mode="left_to_right")]
 
 Where = Annotated[

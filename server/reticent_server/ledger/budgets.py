@@ -32,8 +32,8 @@ class Holder:
 class BudgetTerms:
     """What a curator sets. rule None: the account's own, zcdp for a new one.
 
-    query_delta: δ″, of δ what queries may be charged under zcdp and gdp. None: the same share of δ as it was, and for a
-    new account the usual one.
+    query_delta: δ″, of δ what queries may be charged under zcdp and gdp. None: the same share of δ
+    as it was, and for a new account the usual one.
     """
 
     epsilon: float
@@ -71,8 +71,9 @@ def set_budget(
 
 
 def _refuse_exchange(present: Balance, wanted: BudgetLimits, offer: BudgetTerms) -> None:
-    """Raises Conflict where one cap would be exchanged for the other after something was charged (see
-    ledger.rules): a split of δ that follows from answers has no proof."""
+    """Raises Conflict where one cap would be exchanged for the other after something was charged
+    (see ledger.rules): a split of δ that follows from answers has no proof.
+    """
     exchanged = not (present.cap.within(wanted.cap) or wanted.cap.within(present.cap))
     if offer.query_delta is not None and present.spent != ZERO and exchanged:
         raise Conflict(
@@ -138,8 +139,9 @@ def _caps(wanted: BudgetLimits) -> dict[str, Any]:
 def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
-    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is spent, or
-    where `by` has credited the account for the same reason before: it was sent twice."""
+    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is
+    spent, or where `by` has credited the account for the same reason before: it was sent twice.
+    """
     if not reason.strip():
         raise InvalidRequest("A credit needs a reason.")
     if not ZERO.within(amount) or amount == ZERO:
@@ -156,7 +158,9 @@ def credit(
 
 
 def _refuse_twice(connection: Connection, account_id: str, reason: str, by: str) -> None:
-    """Whatever was charged since: between two sendings there may be minutes, and other people's work."""
+    """Whatever was charged since: between two sendings there may be minutes, and other people's
+    work.
+    """
     for entry in chain.entries_with(connection, account_id, "credit", by, {"reason": reason}):
         raise Conflict(
             f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An amount of an account in epsilon, in which people think, beside the units that the account is kept in."""
+"""An amount of an account in epsilon, in which people think, beside the units that the account is
+kept in.
+"""
 
 from functools import lru_cache
 
@@ -17,7 +19,9 @@ def _epsilon_of(rule: Rule, rho: int, delta: float) -> float:
 
 
 def implied(balance: Balance, amount: Amounts) -> dict[str, float]:
-    """An amount of an account as floats, with the ε that it amounts to; without it where no δ′ is left to convert with."""
+    """An amount of an account as floats, with the ε that it amounts to; without it where no δ′ is
+    left to convert with.
+    """
     conversion = from_units(balance.delta - balance.cap.secondary, DELTA_UNITS)  # δ′ = δ − δ″
     if balance.rule == "basic" or conversion <= 0:
         return amount.floats(balance.rule)

@@ -20,8 +20,10 @@ def population_account(population: str) -> str:
 
 
 def analyst_account(analyst_id: str, dataset: str) -> str:
-    """The id of an account for a data set: of an analyst's own project, which has the analyst's id, or of
-    one that analysts share. (Accounts keep the prefix of the time when all were analysts'.)"""
+    """The id of an account for a data set: of an analyst's own project, which has the analyst's id,
+    or of one that analysts share. (Accounts keep the prefix of the time when all were
+    analysts'.)
+    """
     return f"analyst:{analyst_id}:{dataset}"
 
 
@@ -50,8 +52,10 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a request meets in the ledger. analyst, population: its accounts, None where none is set; analyst is None
-    for the curator's own, too. request: what its idempotency key was used for before."""
+    """What a request meets in the ledger. analyst, population: its accounts, None where none is
+    set; analyst is None for the curator's own, too. request: what its idempotency key was used for
+    before.
+    """
 
     analyst: Balance | None
     population: Balance | None
@@ -64,7 +68,9 @@ class Standing:
 
     @property
     def has_gaussian(self) -> bool:
-        """Whether accounts are set, and none of them adds up zCDP's ρ: a plan then has what Gaussian noise has for (ε, δ)."""
+        """Whether accounts are set, and none of them adds up zCDP's ρ: a plan then has what
+        Gaussian noise has for (ε, δ).
+        """
         return bool(self.accounts) and all(b.rule != "zcdp" for b in self.accounts)
 
 
@@ -72,9 +78,10 @@ class Standing:
 class Charge:
     """What is to be reserved. analyst_id None: the curator's own.
 
-    duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms (since the epoch): when it is
-    expected to begin, where that is later; until then it can be cancelled. project_id: of the shared project that pays;
-    None: the analyst's own. promise: what is kept of the plan until the release is settled, as JSON.
+    duration_ms: from the beginning of its computation to when it is shown, by plan. start_ms (since
+    the epoch): when it is expected to begin, where that is later; until then it can be cancelled.
+    project_id: of the shared project that pays; None: the analyst's own. promise: what is kept of
+    the plan until the release is settled, as JSON.
     """
 
     analyst_id: str | None
@@ -111,9 +118,9 @@ def valid_key(key: str | None) -> bool:
 class ReleaseRecord:
     """A stored release, field by column.
 
-    owner: the analyst's id, "" for the curator's own. project_id: of the shared project that is charged;
-    None: the owner's own. body None: pending. start_ms, duration_ms: None in
-    releases of an earlier version.
+    owner: the analyst's id, "" for the curator's own. project_id: of the shared project that is
+    charged; None: the owner's own. body None: pending. start_ms, duration_ms: None in releases of
+    an earlier version.
     """
 
     id: str
@@ -184,8 +191,9 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Stale:
-    """Charged before, and abandoned: the caller holds the lease now and computes `request`, at once or,
-    where the lease is a queued one, in a turn of `duration_ms`."""
+    """Charged before, and abandoned: the caller holds the lease now and computes `request`, at once
+    or, where the lease is a queued one, in a turn of `duration_ms`.
+    """
 
     reservation: Reservation
     request: dict[str, Any]
@@ -203,9 +211,9 @@ Outcome = Fresh | Replay | InFlight | Stale
 class Pending:
     """A release that is charged and not settled; all of it is public.
 
-    queued: whether its computation has not begun, so that it can be cancelled. start_ms: when it begins
-    by plan, since the epoch; of a queued one, when it was expected to. duration_ms: from there to when
-    it is shown.
+    queued: whether its computation has not begun, so that it can be cancelled. start_ms: when it
+    begins by plan, since the epoch; of a queued one, when it was expected to. duration_ms: from
+    there to when it is shown.
     """
 
     id: str

@@ -41,7 +41,9 @@ TURN = "turn"
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time of a call: `at` as text, `now_ms` and `until_ms` (the lease's end) since the epoch."""
+    """The time of a call: `at` as text, `now_ms` and `until_ms` (the lease's end) since the
+    epoch.
+    """
 
     at: str
     now_ms: int
@@ -49,7 +51,8 @@ class Moment:
 
 
 def reserve(connection: Connection, asked: Charge, lease: str, moment: Moment) -> Outcome:
-    """Charges what is asked, under a lease for whoever computes it, or resumes the release that its idempotency key names.
+    """Charges what is asked, under a lease for whoever computes it, or resumes the release that its
+    idempotency key names.
 
     Raises BudgetExhausted, IdempotencyConflict; IntegrityError where another has just now committed
     a release under the same key (the caller asks again, and then finds it).
@@ -129,7 +132,9 @@ _UNPAYABLE = (
 
 
 def exhausted(account: Balance, amount: Amounts) -> BudgetExhausted:
-    """Of a request for more than the account has left. amount: what the account would be charged."""
+    """Of a request for more than the account has left. amount: what the account would be
+    charged.
+    """
     if amount.primary == gaussian_account.UNPAYABLE:
         return BudgetExhausted(_UNPAYABLE, implied(account, account.remaining))
     whose = (
@@ -166,7 +171,9 @@ def release_digest(record: ReleaseRecord) -> str:
 
 
 def turn_of(record: ReleaseRecord) -> list[int | bool | None]:
-    """(beginning since the epoch, from there to when it is shown, whether it can be cancelled), in ms: as stored now."""
+    """(beginning since the epoch, from there to when it is shown, whether it can be cancelled), in
+    ms: as stored now.
+    """
     return [record.start_ms, record.duration_ms, record.lease.startswith(QUEUED)]
 
 
@@ -203,7 +210,9 @@ def _resume(
 def take_over(
     connection: Connection, stored: ReleaseRecord, lease: str, moment: Moment
 ) -> Stale | None:
-    """A pending release whose lease has expired, under a new one, else None; one of many gets it."""
+    """A pending release whose lease has expired, under a new one, else None; one of many gets
+    it.
+    """
     if stored.lease_until_ms > moment.now_ms or not repository.take_lease(
         connection, stored, lease=lease, until_ms=moment.until_ms
     ):
@@ -236,12 +245,15 @@ def queue_again(
 
 
 LEASE_BYTES = 12
-"""Of chance in a lease: 96 bits, so that nobody guesses one; with the mark of its holder and QUEUED it has 36 of the 40
-characters of its column."""
+"""Of chance in a lease: 96 bits, so that nobody guesses one; with the mark of its holder and QUEUED
+it has 36 of the 40 characters of its column.
+"""
 
 
 def new_lease() -> str:
-    """A lease that nobody else can have, with the mark of this process. (Of a queued release, QUEUED stands before it.)"""
+    """A lease that nobody else can have, with the mark of this process. (Of a queued release,
+    QUEUED stands before it.)
+    """
     return f"{own_mark()}.{token_urlsafe(LEASE_BYTES)}"
 
 

@@ -6,23 +6,25 @@
     gdp     Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate √(2ρ_i)-GDP (accounting.gaussian_account)
 
 Under each, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
-because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″ that
-the curator chose (accounting.conversions.zcdp_caps; Bun &
-Steinke 2016; Canonne, Kamath & Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
+because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″
+that the curator chose (accounting.conversions.zcdp_caps; Bun & Steinke 2016; Canonne, Kamath &
+Steinke 2020; for adaptive amounts Whitehouse et al. 2023).
 
-*Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers were
-seen, and by amounts that depend on these. For every (ε, δ) that is fixed beforehand, the interaction up to
-the first answer that its caps would not have allowed is (ε, δ)-DP. *Proof*: refuse that answer and end
-there. What is left is an interaction in which every query is answered with its sums within fixed caps, on
-every path: the proof for fixed caps asks for no more, in particular not why a query was not asked. So the
-answers that were given while an account's caps were at most those of (ε, δ) are (ε, δ)-DP together,
-whatever was raised later and why; those after a raise are covered by the larger caps. There is no promise
-about a last cap as such where what was seen has decided how large it became: who means to promise (ε, δ)
-decides beforehand not to go beyond it.
+*Caps that change.* A curator may raise caps, or lower them to what is spent at least, after answers
+were seen, and by amounts that depend on these. For every (ε, δ) that is fixed beforehand, the
+interaction up to the first answer that its caps would not have allowed is (ε, δ)-DP. *Proof*:
+refuse that answer and end there. What is left is an interaction in which every query is answered
+with its sums within fixed caps, on every path: the proof for fixed caps asks for no more, in
+particular not why a query was not asked. So the answers that were given while an account's caps
+were at most those of (ε, δ) are (ε, δ)-DP together, whatever was raised later and why; those after
+a raise are covered by the larger caps. There is no promise about a last cap as such where what was
+seen has decided how large it became: who means to promise (ε, δ) decides beforehand not to go
+beyond it.
 
-*The split of δ.* The caps of (ε, δ) are those of one δ″, chosen before anything is charged. If answers decided
-between two splits, one path could spend the larger ρ* and another the larger δ″, and no one pair of caps would hold
-for all paths. So after a charge no change may raise one cap and lower the other for the sake of a new δ″ (ledger.budgets).
+*The split of δ.* The caps of (ε, δ) are those of one δ″, chosen before anything is charged. If
+answers decided between two splits, one path could spend the larger ρ* and another the larger δ″,
+and no one pair of caps would hold for all paths. So after a charge no change may raise one cap and
+lower the other for the sake of a new δ″ (ledger.budgets).
 """
 
 from collections.abc import Callable
@@ -65,7 +67,8 @@ def budget(
     """The budget for (ε, δ), rounded down; the decimal that prints is meant (0.1 is one tenth).
 
     second: δ″ of a zcdp or gdp account in DELTA_UNITS; None: the usual part of δ.
-    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp and gdp) and the caps can be stored.
+    Raises InvalidPrivacy unless 0 < ε, 0 ≤ δ < 1 (0 < δ and δ″ < δ under zcdp and gdp) and the caps
+    can be stored.
     """
     epsilon_units = decimal_floor(epsilon, EPSILON_UNITS)
     delta_units = decimal_floor(delta, DELTA_UNITS)

@@ -19,7 +19,8 @@ from sqlalchemy import (
 
 from reticent_server.database import metadata
 
-# analyst_id: of an analyst, or of a project that analysts share. analyst_id and dataset are null for a population's account. epsilon, delta: the budget as given.
+# analyst_id: of an analyst, or of a project that analysts share. analyst_id and dataset are null
+# for a population's account. epsilon, delta: the budget as given.
 accounts = Table(
     "ledger_accounts",
     metadata,
@@ -41,11 +42,12 @@ accounts = Table(
 )
 
 # owner: the analyst's id, or '' for the curator's own. body: the reply's bytes once it is settled.
-# There is no time of completion: it could depend on private cells. start_ms: when its computation begins
-# by plan, since the epoch; duration_ms: from there to when it is shown, by plan. project_id: of the shared
-# project that is charged; null: the owner's own.
-# gaussian: what it costs under the rule gdp where all of its noise is Gaussian; null, also in releases of an earlier version: not known to be.
-# promise: the guarantee and the deadline, as JSON, as they were planned when it was charged.
+# There is no time of completion: it could depend on private cells. start_ms: when its computation
+# begins by plan, since the epoch; duration_ms: from there to when it is shown, by plan. project_id:
+# of the shared project that is charged; null: the owner's own. gaussian: what it costs under the
+# rule gdp where all of its noise is Gaussian; null, also in releases of an earlier version: not
+# known to be. promise: the guarantee and the deadline, as JSON, as they were planned when it was
+# charged.
 releases = Table(
     "ledger_releases",
     metadata,

@@ -11,11 +11,12 @@ numerics.proposal2_convex. Always replies. Tier: conditional.
 laws too, where the bounds of location and scale taken one by one do not. The conditions of Theorem
 1 of the source, p = 2:
 
-1. v is bounded by ‖v(c)‖ or κ/2, and its derivative in (m, s), 1{|u| < c}(1, u)(1, u)ᵀ/s, by (1 + c²)/s, s ≥ 1 − D;
-2. S_n is bounded away from 0 for the table and all tables nearby: an assumption. Not so where more than a part of the
-   records has one value;
-3. the mean of that derivative is smooth in (m, s): an assumption, as for Huber's regression. It holds where the records have
-   a bounded density around m ± cs.
+1. v is bounded by ‖v(c)‖ or κ/2, and its derivative in (m, s), 1{|u| < c}(1, u)(1, u)ᵀ/s, by (1 +
+   c²)/s, s ≥ 1 − D;
+2. S_n is bounded away from 0 for the table and all tables nearby: an assumption. Not so where more
+   than a part of the records has one value;
+3. the mean of that derivative is smooth in (m, s): an assumption, as for Huber's regression. It
+   holds where the records have a bounded density around m ± cs.
 
 Under these γ is within a constant of smooth for n ≥ n₀ and the release (ε, δ)-DP. Nothing here
 tests them. For zcdp accounts it is δ-approximately ½ε²-zCDP (Bun & Steinke 2016). The scale depends

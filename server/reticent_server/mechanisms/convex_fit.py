@@ -13,16 +13,18 @@ Let ϑ(D) be the solver's point, Δ = (2K/n + 2τ)/m, h_D the least curvature of
 Claim. Let q(D) = k ≥ 1 and D′ be a neighbour. Then the solver converges on D′, ‖∇L_D′(ϑ(D′))‖ < τ;
 ‖ϑ(D) − ϑ(D′)‖ ≤ Δ; and q(D′) ≥ k − 1.
 
-Proof. One record has a gradient of size ≤ K and a Hessian of size ≤ B, so at ϑ = ϑ(D) ‖∇L_D′(ϑ)‖ < τ + 2K/n, and
-L_D′ is m-strongly convex on the ball S of radius r + Δ around ϑ: h_D(r + Δ) − B/n ≥ m. (Terms whose slope is not
-counted are convex; a counted Huber term is a parabola on all of S.)
-1. At distance Δ from ϑ in a direction v, ⟨∇L_D′, v⟩ ≥ mΔ − (2K/n + τ) = τ > 0. So L_D′ has its minimiser ϑ* within Δ of
-   ϑ, ‖ϑ*‖ ≤ ‖ϑ‖ + Δ ≤ D, and the ball of radius r around ϑ* lies in S: by numerics.convex_fit the solver's point
-   has ‖∇L_D′‖ ≤ τ/2.
-2. If ϑ(D′) were farther than Δ from ϑ, with direction v and the point ϑ_b between at distance Δ, then ⟨∇L_D′(ϑ_b), v⟩ ≥ τ,
-   and as the loss is convex ‖∇L_D′(ϑ(D′))‖ ≥ ⟨∇L_D′(ϑ(D′)), v⟩ ≥ τ, against 1.
-3. For k ≥ 2: the ball of radius r + (k − 1)Δ around ϑ(D′) lies in that of radius r + kΔ around ϑ, so
-   h_D′(r + (k − 1)Δ) ≥ h_D(r + kΔ) − B/n ≥ m + (k − 1)(B/n + 2e₀) + 2e₀; and ‖ϑ(D′)‖ ≤ D − (k − 1)Δ.
+Proof. One record has a gradient of size ≤ K and a Hessian of size ≤ B, so at ϑ = ϑ(D) ‖∇L_D′(ϑ)‖ <
+τ + 2K/n, and L_D′ is m-strongly convex on the ball S of radius r + Δ around ϑ: h_D(r + Δ) − B/n ≥
+m. (Terms whose slope is not counted are convex; a counted Huber term is a parabola on all of S.)
+1. At distance Δ from ϑ in a direction v, ⟨∇L_D′, v⟩ ≥ mΔ − (2K/n + τ) = τ > 0. So L_D′ has its
+   minimiser ϑ* within Δ of ϑ, ‖ϑ*‖ ≤ ‖ϑ‖ + Δ ≤ D, and the ball of radius r around ϑ* lies in S: by
+   numerics.convex_fit the solver's point has ‖∇L_D′‖ ≤ τ/2.
+2. If ϑ(D′) were farther than Δ from ϑ, with direction v and the point ϑ_b between at distance Δ,
+   then ⟨∇L_D′(ϑ_b), v⟩ ≥ τ, and as the loss is convex ‖∇L_D′(ϑ(D′))‖ ≥ ⟨∇L_D′(ϑ(D′)), v⟩ ≥ τ,
+   against 1.
+3. For k ≥ 2: the ball of radius r + (k − 1)Δ around ϑ(D′) lies in that of radius r + kΔ around ϑ,
+   so h_D′(r + (k − 1)Δ) ≥ h_D(r + kΔ) − B/n ≥ m + (k − 1)(B/n + 2e₀) + 2e₀; and ‖ϑ(D′)‖ ≤ D − (k −
+   1)Δ.
 
 So q has sensitivity 1, and q ≥ 1 implies that ϑ + N(0, σ²I), of sensitivity Δ, is ρ_r-close on D
 and every neighbour. By mechanisms.ptr test and release are δ-approximately (½ε₁² + ρ_r)-zCDP. m is

@@ -11,13 +11,13 @@ l_j(c) and the slopes a_jᵀD_m that is
 
     |ηl_j(c) + Σ_{m≠i} E_m a_jᵀD_m| ≤ Σ_m E_m + ηh_min    for all directions j.
 
-*Exactness*. A uniform number is known by its first bits, k 2⁻ᵇ ≤ U < (k + 1)2⁻ᵇ, and so E = −ln U, x and the
-inequalities are known to lie in intervals, which are computed in rational arithmetic (logarithms by the decimal
-module, correctly rounded, widened by a unit). The facet, whether x is kept, and the whole numbers nearest to
-it are decided where both ends of their intervals agree; else all uniform numbers get 64 more random bits.
-What is returned is therefore a function of infinitely many random bits with exactly the law ∝ exp(−ηO),
-rounded: every whole point has a positive probability on every table, whatever η is and however far the
-scale spreads the draw.
+*Exactness*. A uniform number is known by its first bits, k 2⁻ᵇ ≤ U < (k + 1)2⁻ᵇ, and so E = −ln U,
+x and the inequalities are known to lie in intervals, which are computed in rational arithmetic
+(logarithms by the decimal module, correctly rounded, widened by a unit). The facet, whether x is
+kept, and the whole numbers nearest to it are decided where both ends of their intervals agree; else
+all uniform numbers get 64 more random bits. What is returned is therefore a function of infinitely
+many random bits with exactly the law ∝ exp(−ηO), rounded: every whole point has a positive
+probability on every table, whatever η is and however far the scale spreads the draw.
 
 Before that, float64 passes over proposals that are not kept for certain. It takes E from 64 bits, k
 between 2⁴⁰ and 2⁶⁴ − 2⁴⁰, with a relative error below 2⁻³⁹; with d + 2 ≤ 10 terms, each correctly

@@ -8,12 +8,13 @@ g has a step of its own, whose parts see the records of the group alone; which s
 depend on everything that was released before. Output: the parts of all groups. Tier: that of the
 parts.
 
-*Disjoint, enforced here.* `GroupsMap` cuts a block by the column's codes and gives each group's map its own records only: a
-record whose cell is missing, of no group or cannot be read is seen by none. What a group's map computes cannot depend on
-another group's records, whatever the map is.
+*Disjoint, enforced here.* `GroupsMap` cuts a block by the column's codes and gives each group's map
+its own records only: a record whose cell is missing, of no group or cannot be read is seen by none.
+What a group's map computes cannot depend on another group's records, whatever the map is.
 
-*The charge.* Fix everything released so far. A part's noise (or draw) is independent of that of the others, so losses in
-zCDP add up over parts, and a group without a changed record loses nothing. Replacing a record is one of
+*The charge.* Fix everything released so far. A part's noise (or draw) is independent of that of the
+others, so losses in zCDP add up over parts, and a group without a changed record loses nothing.
+Replacing a record is one of
 
     inside   both records are in group g: the step of g alone has neighbouring tables, and costs ρ_g (mechanisms.registry)
     moved    it leaves group a and enters group b (or either is none): each of the two steps has one record more or
@@ -30,10 +31,11 @@ what one pair inside costs), a count of one bin costs twice as much, and a media
 by half when a record leaves, nothing more. In parts that are of one vector (mechanisms.one_vector)
 one record more changes q, qqᵀ and bbᵀ by no more than each alone, so λ is the same sum.
 
-*m rows.* All losses are squares of a norm of what changes, a norm over the parts of all groups together (for a tree the L2 norm
-over sub-problems of the losses at a level, where L(mt) ≤ m L(t)). By the triangle inequality m rows change at most m times what one row
-does, and every ρ is made for that m, wherever the unit's rows lie. Parts that sum a person's rows first are refused: the rows of one
-person may lie in min(m, G) groups, each of which they change by a whole clip.
+*m rows.* All losses are squares of a norm of what changes, a norm over the parts of all groups
+together (for a tree the L2 norm over sub-problems of the losses at a level, where L(mt) ≤ m L(t)).
+By the triangle inequality m rows change at most m times what one row does, and every ρ is made for
+that m, wherever the unit's rows lie. Parts that sum a person's rows first are refused: the rows of
+one person may lie in min(m, G) groups, each of which they change by a whole clip.
 
 Errors: ValueError for parts or a map that this is not proved for. Source: McSherry (2009), Theorem
 4; the release of both moves is counted as Li, Lyu, Su & Yang (2016, section 2.3) do for bounded DP.

@@ -70,8 +70,9 @@ class GaussianCost:
             raise Unpriced
 
     def check_charged(self, charged: int) -> None:
-        """Raises Unpriced where it is more than `charged` (RHO_UNITS) under the rule gdp, with the fee for
-        each entry of counts (accounting.gaussian_account)."""
+        """Raises Unpriced where it is more than `charged` (RHO_UNITS) under the rule gdp, with the
+        fee for each entry of counts (accounting.gaussian_account).
+        """
         if self.rho + COUNT_FEE * self.counted > charged:
             raise Unpriced
 

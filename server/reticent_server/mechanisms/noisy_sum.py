@@ -18,12 +18,12 @@ records (Casacuberta et al. 2022):
   above it σ/√2. With a = Σ_j D_jj² and b = Σ_{j<k} D_jk², a + 2b = ‖D‖_F² ≤ Δ², and the product of
   the two noises is a/(2σ²) + b/(2(σ/√2)²) = (a + 2b)/(2σ²) ≤ Δ²/(2σ²) = ρ zCDP. (Equal noise on the
   upper triangle has the same bound and √2 more noise off the diagonal.)
-- signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)² ≤ 4 C_q⁴,
-  attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
-- with groups (mechanisms.placed): the entries of a Gram sum for coordinates of different groups are 0 in every table and
-  released as 0, without noise. The others' distance is that of all, at most Δ.
-- whole GramSum: a person's Σ_t q_t q_tᵀ is positive semi-definite and at most C_q² long, so Δ = √2 C_q² with `unit_rows` 1
-  (proof: mechanisms.person_grams).
+- signed GramSum: with signs s, s′ ∈ {−1, 1}, ‖s q qᵀ − s′ q′ q′ᵀ‖_F² = |q|⁴ + |q′|⁴ − 2ss′ (qᵀq′)²
+  ≤ 4 C_q⁴, attained by q′ = q, s′ = −s, so Δ = 2 C_q² m; the rest is as above.
+- with groups (mechanisms.placed): the entries of a Gram sum for coordinates of different groups are
+  0 in every table and released as 0, without noise. The others' distance is that of all, at most Δ.
+- whole GramSum: a person's Σ_t q_t q_tᵀ is positive semi-definite and at most C_q² long, so Δ = √2
+  C_q² with `unit_rows` 1 (proof: mechanisms.person_grams).
 - CountSum: one record adds 1 to at most one bin, so Δ = √2 m (with a single bin, m).
 - PowerSum: Δ = 2²⁵ m, the diameter of what a record can contribute (proof: mechanisms.power_sum).
 

@@ -14,16 +14,19 @@ Their sum is charged where no more is known; but no pair of records attains all 
 turns round, x′ = −x, the vector moves by all of Δ, and the meat and an unsigned curvature of ±x are
 the same; where x′ ⊥ x the matrices move most, and the vector by 1/√2 of Δ.
 
-*The joint distance.* Given all releases so far, a step's noise is independent from entry to entry, so the step is ρ-zCDP for the
-largest N(D)² = Σ_j ρ_j ‖D_j‖²/Δ_j² over pairs of neighbours, D_j being what they change of part j (mechanisms.noisy_sum: norm L2 or
-Frobenius). N is a norm, so m rows of a unit change at most m times what one record does, and every Δ_j has that m: take m = 1.
-In units of C, with y = αx/|αx|·‖·‖ ≤ 1 the vector's contribution, a record u of length 1 along x, and b = βu, |β| ≤ 1:
+*The joint distance.* Given all releases so far, a step's noise is independent from entry to entry,
+so the step is ρ-zCDP for the largest N(D)² = Σ_j ρ_j ‖D_j‖²/Δ_j² over pairs of neighbours, D_j
+being what they change of part j (mechanisms.noisy_sum: norm L2 or Frobenius). N is a norm, so m
+rows of a unit change at most m times what one record does, and every Δ_j has that m: take m = 1. In
+units of C, with y = αx/|αx|·‖·‖ ≤ 1 the vector's contribution, a record u of length 1 along x, and
+b = βu, |β| ≤ 1:
 
     N² = A ‖y − y′‖² + B ‖yyᵀ − y′y′ᵀ‖² + J ‖bbᵀ − b′b′ᵀ‖²,    A = ρ_g/4,  B = ρ_m/2,  J = ρ_J/2.
 
-*Both records in use.* Let k = yᵀy′, s = ‖y‖², s′ = ‖y′‖² and c = uᵀu′, so k = ±c√(ss′) and |k| ≤ |c|. The first two terms are
-A(s + s′ − 2k) + B(s² + s′² − 2k²), which grow with s and s′ at a fixed k; the third, β⁴ + β′⁴ − 2β²β′²c², is convex in (β², β′²) and has
-its maximum at a corner: 1 or 2(1 − c²) ≤ 2(1 − k²). So N² ≤ max over k ∈ [−1, 1] of
+*Both records in use.* Let k = yᵀy′, s = ‖y‖², s′ = ‖y′‖² and c = uᵀu′, so k = ±c√(ss′) and |k| ≤
+|c|. The first two terms are A(s + s′ − 2k) + B(s² + s′² − 2k²), which grow with s and s′ at a fixed
+k; the third, β⁴ + β′⁴ − 2β²β′²c², is convex in (β², β′²) and has its maximum at a corner: 1 or 2(1
+− c²) ≤ 2(1 − k²). So N² ≤ max over k ∈ [−1, 1] of
 
     2A(1 − k) + 2B(1 − k²) + J max(1, 2(1 − k²))  =  max(G(ρ_g, ρ_m) + ρ_J/2,  G(ρ_g, ρ_m + ρ_J)),
     G(a, b) = max over k of a(1 − k)/2 + b(1 − k²)  =  a where 4b ≤ a (k = −1),  else a/2 + b + a²/(16b)  (k = −a/(4b)),
@@ -32,22 +35,27 @@ attained by y, y′ of length 1. A meat of up to a quarter of the vector's ρ is
 curvature (Δ² = 4C⁴) the third term is at most 4·ρ_J/4 at any k, and N² ≤ G(ρ_g, ρ_m) + ρ_J
 (attained where the meat is free).
 
-*One in use, one not* (where they are counted). The other record's y and b are 0: N² ≤ ρ_g/4 + ρ_m/2 + ρ_J/2 + ρ_c, a signed ρ_J/4. Without a count
-this is below the case above, of which it is the part β′ = 0, y′ = 0.
+*One in use, one not* (where they are counted). The other record's y and b are 0: N² ≤ ρ_g/4 + ρ_m/2
++ ρ_J/2 + ρ_c, a signed ρ_J/4. Without a count this is below the case above, of which it is the part
+β′ = 0, y′ = 0.
 
-*In integers.* q/C_q = y + e for a y along x, ‖y‖ ≤ 1, with ‖e‖ ≤ δ = 2√d/C (mechanisms.quantise: rounding is √d/2 steps; a record that is too
-long is scaled down along x, then rounded, and cut by less than 1 a coordinate should that still be too long). For b the same with its own C. For p,
-κ = (1 − 2√d 2⁻²⁴)g/h with h the meat's own step: ‖κq‖ ≤ C_p − √d/2 + √d 2⁻¹² − √d 2⁻¹⁰ as ‖q‖ ≤ C_q, so ‖p‖ ≤ C_p, and
-p/C_p = f y + e with f ≤ 1, ‖e‖ ≤ 2√d/C_p. (The factor bends the meat by 4√d 2⁻²⁴ of it.) A matrix (y + e)(y + e)ᵀ is off
-by at most 2δ + δ². What rounding adds to the D_j of two records is thus within ε_j, 2δ of a vector, 2(2δ + δ²) of a matrix, and as N is a norm
+*In integers.* q/C_q = y + e for a y along x, ‖y‖ ≤ 1, with ‖e‖ ≤ δ = 2√d/C (mechanisms.quantise:
+rounding is √d/2 steps; a record that is too long is scaled down along x, then rounded, and cut by
+less than 1 a coordinate should that still be too long). For b the same with its own C. For p, κ =
+(1 − 2√d 2⁻²⁴)g/h with h the meat's own step: ‖κq‖ ≤ C_p − √d/2 + √d 2⁻¹² − √d 2⁻¹⁰ as ‖q‖ ≤ C_q, so
+‖p‖ ≤ C_p, and p/C_p = f y + e with f ≤ 1, ‖e‖ ≤ 2√d/C_p. (The factor bends the meat by 4√d 2⁻²⁴ of
+it.) A matrix (y + e)(y + e)ᵀ is off by at most 2δ + δ². What rounding adds to the D_j of two
+records is thus within ε_j, 2δ of a vector, 2(2δ + δ²) of a matrix, and as N is a norm
 
     N² ≤ (√(largest N² of exact vectors) + √(Σ ρ_j ε_j²/Δ_j²))²,   Δ_j = 2, √2, of a signed matrix 2.
 
 The charge is that, or Σρ_j where it is less. Without a vector nothing has to be along x, and ε = 0.
 
-*Enforced here, not trusted*: the meat is made of the vector's integers (its contribution is not read), the curvature's array of
-vectors is the same object as the vector's, so that contributions differ by a number a record only, and records that the count leaves out are
-made 0. Tier: unconditional. Attacked by tests/privacy/test_one_vector_privacy.py, where a search attains the charge.
+*Enforced here, not trusted*: the meat is made of the vector's integers (its contribution is not
+read), the curvature's array of vectors is the same object as the vector's, so that contributions
+differ by a number a record only, and records that the count leaves out are made 0. Tier:
+unconditional. Attacked by tests/privacy/test_one_vector_privacy.py, where a search attains the
+charge.
 """
 
 from collections.abc import Mapping, Sequence

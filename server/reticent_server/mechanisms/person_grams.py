@@ -16,17 +16,20 @@ row's clip. Noise: as of any GramSum (mechanisms.noisy_sum).
 
 Enforced in integers:
 
-1. Each vector alone is quantised and cut at C_q (quantise; one that is not finite is 0). A longer one would be cut in any
-   case, as ‖A‖_F ≥ ‖q_t‖².
-2. N = ‖A‖_F² = Σ_{s,t} (q_sᵀq_t)². Inner products are integers of at most 2²⁶ by Cauchy and Schwarz, in any order of addition, and
-   their squares of at most 2⁵² are exact. Sums of non-negative float64 numbers are exact up to 2⁵³ and never fall back
-   below it, so that N ≤ C_q⁴ = 2⁵² is decided exactly.
-3. Vectors are multiplied by k = min(1, (T/√N)^½) and rounded again, for all persons alike: what time this takes says nothing.
+1. Each vector alone is quantised and cut at C_q (quantise; one that is not finite is 0). A longer
+   one would be cut in any case, as ‖A‖_F ≥ ‖q_t‖².
+2. N = ‖A‖_F² = Σ_{s,t} (q_sᵀq_t)². Inner products are integers of at most 2²⁶ by Cauchy and
+   Schwarz, in any order of addition, and their squares of at most 2⁵² are exact. Sums of
+   non-negative float64 numbers are exact up to 2⁵³ and never fall back below it, so that N ≤ C_q⁴ =
+   2⁵² is decided exactly.
+3. Vectors are multiplied by k = min(1, (T/√N)^½) and rounded again, for all persons alike: what
+   time this takes says nothing.
 4. N is computed once more, and a person for whom N > C_q⁴ still has contribution 0.
 
-*The room.* Rounding moves each q_t by √d/2 at the most, so ‖A‖_F by 2·Σ‖q_t‖·√d/2 + md/4 with Σ‖q_t‖ ≤ √(m tr A) ≤
-√m·min(m, d)^¼·√‖A‖_F. With T = C_q² − √(md)·min(m, d)^¼·C_q − md/4, a person at the clip stays below C_q² after
-rounding, and step 4 makes nobody 0 but by the rounding of floats. The granule is g = clip/√T: ‖Σ v_t v_tᵀ‖_F ≤ clip² is passed on as it is.
+*The room.* Rounding moves each q_t by √d/2 at the most, so ‖A‖_F by 2·Σ‖q_t‖·√d/2 + md/4 with
+Σ‖q_t‖ ≤ √(m tr A) ≤ √m·min(m, d)^¼·√‖A‖_F. With T = C_q² − √(md)·min(m, d)^¼·C_q − md/4, a person
+at the clip stays below C_q² after rounding, and step 4 makes nobody 0 but by the rounding of
+floats. The granule is g = clip/√T: ‖Σ v_t v_tᵀ‖_F ≤ clip² is passed on as it is.
 
 Tier: unconditional. Attacked by tests/privacy/test_person_grams_privacy.py.
 """

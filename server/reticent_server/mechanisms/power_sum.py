@@ -7,8 +7,8 @@ p_k(t)) ∈ R^k for public polynomials p_j, or 0 where it gives none (a constant
 those that give one). Summed and priced one by one, p_j(t) and p_l(t) are both charged their largest
 distance, though no pair of numbers has both at once: t moves by 2 from −1 to 1, and t² not at all.
 
-*Sensitivity*. With D = max(diameter of P([−1, 1]), max ‖P‖), contributions of two records are at most D apart, whatever
-they give. In integers q_j = round(p_j(t)/g) and
+*Sensitivity*. With D = max(diameter of P([−1, 1]), max ‖P‖), contributions of two records are at
+most D apart, whatever they give. In integers q_j = round(p_j(t)/g) and
 
     g = D′/(L − √k − 1),   L = 2²⁵,   D ≤ D′
 
@@ -25,9 +25,10 @@ inequality, and a draw is Δ²/(2σ²)-zCDP (mechanisms.noisy_sum). A polynomial
 by its factor: a factor costs nothing as long as D does not grow. For (w₀, t, at², b(t³ − t),
 e(t² − t⁴)) it is 2, that of t alone, at a = 1.4, b = 1.5, e = 2.
 
-*D′* is found by halving: over a square of half width r about (t, t′) the distance is at most ‖P(t) − P(t′)‖ + 2rK, K ≥ the
-length of P′ on [−1, 1] (Σ of the sizes of the derivatives' coefficients). Squares whose bound is not above the largest
-distance that was seen are dropped, the others are cut in four, until the largest bound is within 10⁻⁴ of a distance that is attained.
+*D′* is found by halving: over a square of half width r about (t, t′) the distance is at most ‖P(t)
+− P(t′)‖ + 2rK, K ≥ the length of P′ on [−1, 1] (Σ of the sizes of the derivatives' coefficients).
+Squares whose bound is not above the largest distance that was seen are dropped, the others are cut
+in four, until the largest bound is within 10⁻⁴ of a distance that is attained.
 
 Source: this project; the exact search in tests/privacy/test_power_sum_privacy.py attains Δ.
 """

@@ -9,8 +9,9 @@ Tier: unconditional.
 Proof. Z on an integer of sensitivity 1 is ε₁-DP, and P(Z ≥ T) = e^(−ε₁T)/(1 + e^(−ε₁)) ≤ δ₁. Let p,
 p′ be the probabilities of passing on neighbours D, D′.
 
-- q(D) ≥ 1 or q(D′) ≥ 1: then R is (ε_r, δ_r)-close on the two, p ≤ e^ε₁ p′ and 1 − p ≤ e^ε₁ (1 − p′),
-  so P(M(D) ∈ S) = p R_D(S) + (1 − p) 1{∅ ∈ S} ≤ p (e^ε_r R_D′(S) + δ_r) + … ≤ e^(ε₁+ε_r) P(M(D′) ∈ S) + δ_r.
+- q(D) ≥ 1 or q(D′) ≥ 1: then R is (ε_r, δ_r)-close on the two, p ≤ e^ε₁ p′ and 1 − p ≤ e^ε₁ (1 −
+  p′), so P(M(D) ∈ S) = p R_D(S) + (1 − p) 1{∅ ∈ S} ≤ p (e^ε_r R_D′(S) + δ_r) + … ≤ e^(ε₁+ε_r)
+  P(M(D′) ∈ S) + δ_r.
 - q(D) = q(D′) = 0: p, p′ ≤ δ₁, so P(M(D) ∈ S) ≤ δ₁ + (1 − p) 1{∅ ∈ S} ≤ e^ε₁ P(M(D′) ∈ S) + δ₁.
 
 Hence (ε₁ + ε_r, max(δ₁, δ_r))-DP. In zCDP: in the first case the test is ½ε₁²-zCDP and R is

@@ -11,12 +11,12 @@ local rank aimed at is r·N, N being the number of records in those cells and
 r = (p − p_lo)/(p_hi − p_lo); the level of cell k is ⌊d·|#{records in lo..k} − r N|⌋, d the ladder's
 steps (mechanisms.selection).
 
-*Ties.* Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each cell is
-therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell number i gets
-⌊c/R⌋, and one more if it is among the first c mod R in a fixed public order of the sub-cells. One more
-record in a cell is one more in one of its sub-cells, so counts of sub-cells are those of a table whose
-neighbours are the neighbours of this one. They depend on the numbers of records by cell alone: not on
-the order in which records are stored, nor on a key.
+*Ties.* Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each
+cell is therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell
+number i gets ⌊c/R⌋, and one more if it is among the first c mod R in a fixed public order of the
+sub-cells. One more record in a cell is one more in one of its sub-cells, so counts of sub-cells are
+those of a table whose neighbours are the neighbours of this one. They depend on the numbers of
+records by cell alone: not on the order in which records are stored, nor on a key.
 
 Proof. Fix a level of the recursion and the selections above it; its sub-problems have disjoint
 ranges of cells. A record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by
@@ -32,13 +32,15 @@ over pairs of sub-problems, and m of them at most m² times that (L(mt) ≤ mL(t
 inequality in the L2 norm over sub-problems). Levels of the recursion compose. (A sub-problem of a
 single cell may share it with its neighbour: its selection is constant.)
 
-*Persons of equal weight* (`shared`). A person has T codes, none to m, and each of them weighs ⌊W/T⌋ of W = 2²⁶, so a person weighs at
-most W; #{} and N above are sums of weights, levels are ⌊d·|#{lo..k} − r N|/W⌋, and neighbours replace one person. Given the others,
-spreading ties gives a person's weight in a cell to the cell's sub-cells, none of them less than 0. Let a_j and b_j be the shares of W that the
-person has in sub-problem j before and after, Σ a_j ≤ 1, Σ b_j ≤ 1: the difference there moves by at most
-t_j = max(r a_j + (1 − r) b_j, (1 − r) a_j + r b_j). Σ t_j² is convex in (a, b), so at most what it is at a corner, where each of a and b is in one
-sub-problem or in none: max(1, s₁² + s₂²), the bound of a row. Levels move by ⌈t_j d⌉ < t_j d + 1 at most, so by the triangle
-inequality over the J sub-problems of a level it costs at most
+*Persons of equal weight* (`shared`). A person has T codes, none to m, and each of them weighs ⌊W/T⌋
+of W = 2²⁶, so a person weighs at most W; #{} and N above are sums of weights, levels are
+⌊d·|#{lo..k} − r N|/W⌋, and neighbours replace one person. Given the others, spreading ties gives a
+person's weight in a cell to the cell's sub-cells, none of them less than 0. Let a_j and b_j be the
+shares of W that the person has in sub-problem j before and after, Σ a_j ≤ 1, Σ b_j ≤ 1: the
+difference there moves by at most t_j = max(r a_j + (1 − r) b_j, (1 − r) a_j + r b_j). Σ t_j² is
+convex in (a, b), so at most what it is at a corner, where each of a and b is in one sub-problem or
+in none: max(1, s₁² + s₂²), the bound of a row. Levels move by ⌈t_j d⌉ < t_j d + 1 at most, so by
+the triangle inequality over the J sub-problems of a level it costs at most
 
     ½ (max(L(d), (L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)^½) + √J L(1))²,
 

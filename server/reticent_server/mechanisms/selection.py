@@ -17,14 +17,14 @@ same cost nothing.
 
 *Support*. Every index has a positive probability on every table, whatever the levels.
 
-*Exact draw*. Let o* be the least o_k and e_k = o_k − o*. Index k is proposed with probability ∝ ⌈m_k 2^(−e_k)⌉, by a
-uniform whole number below the sum of these (K 2⁴² < 2⁶³), and kept with probability m_k 2^(−e_k)/⌈m_k 2^(−e_k)⌉, by
-uniform bits; else it is drawn again. A round keeps with probability ≥ 1 − K 2⁻⁴¹ > 1 − 2⁻²¹, so the time
-of a draw does not depend on the levels.
+*Exact draw*. Let o* be the least o_k and e_k = o_k − o*. Index k is proposed with probability ∝
+⌈m_k 2^(−e_k)⌉, by a uniform whole number below the sum of these (K 2⁴² < 2⁶³), and kept with
+probability m_k 2^(−e_k)/⌈m_k 2^(−e_k)⌉, by uniform bits; else it is drawn again. A round keeps with
+probability ≥ 1 − K 2⁻⁴¹ > 1 − 2⁻²¹, so the time of a draw does not depend on the levels.
 
-*ξ*. m(r) = T − ⌊TC/2³⁷⌉ with r 2^(32−q) = 2¹⁶a + b, T = ⌊2^(42 − a/2¹⁶)⌉ and C = ⌊2³⁷(1 − 2^(−b/2³²))⌉: relative errors of 2⁻⁴² of
-T, 2⁻³⁷ of the difference (half a unit of C, half of the product, and of the float64 powers that are
-rounded, 2⁻⁵⁰). ξ = 2⁻³⁶ covers them.
+*ξ*. m(r) = T − ⌊TC/2³⁷⌉ with r 2^(32−q) = 2¹⁶a + b, T = ⌊2^(42 − a/2¹⁶)⌉ and C = ⌊2³⁷(1 −
+2^(−b/2³²))⌉: relative errors of 2⁻⁴² of T, 2⁻³⁷ of the difference (half a unit of C, half of the
+product, and of the float64 powers that are rounded, 2⁻⁵⁰). ξ = 2⁻³⁶ covers them.
 
 A score u of sensitivity Δ is turned into levels ⌊−u·steps/Δ⌋: whole numbers that differ by at most
 `steps`.

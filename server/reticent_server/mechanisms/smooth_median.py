@@ -12,8 +12,8 @@ is post-processing.
 Proof. For neighbours: s = |M − M′| ≤ min(S, S′), and e^(−β) ≤ b/b′ ≤ e^β. Write P, P′ for the two
 laws and z = y − M.
 
-- b < b′: since tanh(x)/x decreases, c(b)/c(b′) ≤ b′/b ≤ e^β, and |y − M′|/b′ − |z|/b ≤ s/b′ ≤ ε/2. So
-  P ≤ e^(β + ε/2) P′ ≤ e^ε P′, for β ≤ ε/2.
+- b < b′: since tanh(x)/x decreases, c(b)/c(b′) ≤ b′/b ≤ e^β, and |y − M′|/b′ − |z|/b ≤ s/b′ ≤ ε/2.
+  So P ≤ e^(β + ε/2) P′ ≤ e^ε P′, for β ≤ ε/2.
 - b ≥ b′, r = b/b′: c(b)/c(b′) ≤ (1 + ζ)/r with ζ ≤ 1/(10b′²) < 10⁻⁹, so the loss is
   L(y) ≤ ζ − ln r + |y − M′|/b′ − |z|/b. On the side away from M′, L ≤ ζ − ln r + s/b′ + (r − 1)|z|/b; on
   the side towards it L ≤ ζ − ln r − s/b′ + (r − 1)|z|/b beyond M′, and at most ε/2 before. With

@@ -5,12 +5,15 @@ Domain: n records, of which a unit has at most m = `unit_rows`; k blocks, k publ
 estimate of the model, quartiles over the blocks and a noisy mean. Always replies. Tier:
 unconditional.
 
-1. The records are divided into k blocks of public sizes, by a secret order (mechanisms.secret_blocks).
-2. The model is fitted to each block (numerics.block_fits) in a fixed number of steps. A block without an
-   estimate counts as the public default; estimates are clipped to public bounds: T₁, …, T_k.
-3. For each estimate j, the quartiles of the T_b on a public grid (mechanisms.quantile_tree), q₁ ≤ q₃.
-4. The mean of clip(T_b, [c − h, c + h]), c = (q₁ + q₃)/2, h = 2(q₃ − q₁) or two cells of the grid, by one
-   noisy sum of k integers (mechanisms.noisy_sum).
+1. The records are divided into k blocks of public sizes, by a secret order
+   (mechanisms.secret_blocks).
+2. The model is fitted to each block (numerics.block_fits) in a fixed number of steps. A block
+   without an estimate counts as the public default; estimates are clipped to public bounds: T₁, …,
+   T_k.
+3. For each estimate j, the quartiles of the T_b on a public grid (mechanisms.quantile_tree), q₁ ≤
+   q₃.
+4. The mean of clip(T_b, [c − h, c + h]), c = (q₁ + q₃)/2, h = 2(q₃ − q₁) or two cells of the grid,
+   by one noisy sum of k integers (mechanisms.noisy_sum).
 
 Proof. Fix the division. A record is in one block, whatever it holds: a mask or a missing value only
 changes what its own block is fitted to, never k or another block. T_b is a function of the records

@@ -18,13 +18,14 @@ lost in its rounding.
 
 `solve` makes a fixed number of steps from 0, in two phases of Nesterov's method:
 
-1. t₁ = ⌈√(8B/m) D/r⌉ steps for convex losses: L − L* ≤ 2BD²/(t₁ + 1)² ≤ mr²/4 where the minimiser ϑ* has
-   ‖ϑ*‖ ≤ D (Beck & Teboulle 2009). If L is m-strongly convex on the ball of radius r around ϑ*, then L − L* ≥
-   m‖ϑ − ϑ*‖²/2 inside of it and > mr²/2 outside, so the point is inside.
-2. t₂ = ⌈√(B/m) ln(4Bmr²/τ²)⌉ steps for strongly convex ones. The potential L − L* + (m/2)‖v − ϑ*‖² starts at ≤
-   2·mr²/4; while it is ≤ mr²/2, point, estimate v and the point between them where the gradient is taken
-   are in the ball, the lower bound that the method needs holds there, and each step multiplies it by 1 − √(m/B)
-   at most (Nesterov 2004, Theorem 2.2.3). At the end L − L* ≤ τ²/(8B), so ‖∇L‖ ≤ √(2B(L − L*)) ≤ τ/2.
+1. t₁ = ⌈√(8B/m) D/r⌉ steps for convex losses: L − L* ≤ 2BD²/(t₁ + 1)² ≤ mr²/4 where the minimiser
+   ϑ* has ‖ϑ*‖ ≤ D (Beck & Teboulle 2009). If L is m-strongly convex on the ball of radius r around
+   ϑ*, then L − L* ≥ m‖ϑ − ϑ*‖²/2 inside of it and > mr²/2 outside, so the point is inside.
+2. t₂ = ⌈√(B/m) ln(4Bmr²/τ²)⌉ steps for strongly convex ones. The potential L − L* + (m/2)‖v − ϑ*‖²
+   starts at ≤ 2·mr²/4; while it is ≤ mr²/2, point, estimate v and the point between them where the
+   gradient is taken are in the ball, the lower bound that the method needs holds there, and each
+   step multiplies it by 1 − √(m/B) at most (Nesterov 2004, Theorem 2.2.3). At the end L − L* ≤
+   τ²/(8B), so ‖∇L‖ ≤ √(2B(L − L*)) ≤ τ/2.
 
 The number of steps is public. In floating point sums of n terms carry errors up to γ_n = n2⁻⁵³ of
 the sum of sizes, and a score is off by 2⁻⁵³ of |y| + (q + 2)|η|, η ≤ D‖u‖, where w‖u‖² ≤ R²

@@ -9,10 +9,11 @@ With the bounds of numerics.depth.Projections for directions u_j, max_j running 
 
 *Claim*. Let D₁ be within k replacements of D and D₂ a neighbour of D₁. The laws with densities
 ∝ exp(−ηO_{D₁}) and ∝ exp(−ηO_{D₂}) are (E_k, δ)-close.
-*Proof*. Both are within k + 1 of D, so every s_j of theirs is ≥ s⁻_j; |Δm_j| and |Δs_j| are at most the changes.
-From |u_jᵀx − m₂|/s₂ ≤ (|u_jᵀx − m₁|/s₁)(s₁/s₂) + |Δm_j|/s₂ follows O₂ ≤ (1 + κ)O₁ + α, and likewise with 1 and
-2 exchanged. O₁ is convex with a minimum f₁ at x*, so O₁(x* + λ(y − x*)) ≥ λO₁(y) − (λ − 1)f₁ for λ ≥ 1; with
-λ = 1 + κ and x = x* + λ(y − x*), Z₂ ≤ e^(ηα) ∫ e^(−ηO₁(x)/λ) dx ≤ λ^d e^(ηα + ηκf₁) Z₁. Hence
+*Proof*. Both are within k + 1 of D, so every s_j of theirs is ≥ s⁻_j; |Δm_j| and |Δs_j| are at most
+the changes. From |u_jᵀx − m₂|/s₂ ≤ (|u_jᵀx − m₁|/s₁)(s₁/s₂) + |Δm_j|/s₂ follows O₂ ≤ (1 + κ)O₁ + α,
+and likewise with 1 and 2 exchanged. O₁ is convex with a minimum f₁ at x*, so O₁(x* + λ(y − x*)) ≥
+λO₁(y) − (λ − 1)f₁ for λ ≥ 1; with λ = 1 + κ and x = x* + λ(y − x*), Z₂ ≤ e^(ηα) ∫ e^(−ηO₁(x)/λ) dx
+≤ λ^d e^(ηα + ηκf₁) Z₁. Hence
 
     ln p₁/p₂ = η(O₂ − O₁) + ln Z₂/Z₁ ≤ 2ηα + κ(ηO₁ + ηf₁) + d ln(1 + κ).
 
@@ -20,14 +21,16 @@ vol{O₁ ≤ f₁ + t} has a concave d-th root in t (Brunn–Minkowski), so η(O
 smaller than Gamma(d, 1) under p₁: it exceeds g with probability ≤ δ. Finally f₁ ≤ F_k, as O₁ is
 nowhere above the function that F_k minimises.
 
-*Shift property*: E_{k−1} of a neighbour is ≤ E_k, since changes, s⁻ and the ranges have it and so each of the
-three terms. E_k increases in k. It holds for computed values too: changes, s⁻ and ranges are whole numbers, their
-ratios correctly rounded, and F_k is the exact optimum of its program, correctly rounded (numerics.minimax),
-so that the computed α, κ and F have the property. What is made of them in float64 is off by less than 2⁻⁴⁶ of
-it, or 10⁻¹¹ where E_k ≤ ε_r ≤ 100, and 2k·TOLERANCE more is added to E_k.
+*Shift property*: E_{k−1} of a neighbour is ≤ E_k, since changes, s⁻ and the ranges have it and so
+each of the three terms. E_k increases in k. It holds for computed values too: changes, s⁻ and
+ranges are whole numbers, their ratios correctly rounded, and F_k is the exact optimum of its
+program, correctly rounded (numerics.minimax), so that the computed α, κ and F have the property.
+What is made of them in float64 is off by less than 2⁻⁴⁶ of it, or 10⁻¹¹ where E_k ≤ ε_r ≤ 100, and
+2k·TOLERANCE more is added to E_k.
 
-*Work*. Where E_k counts as finite, ηF_k ≤ MOST_LEVELS, which has the shift property for the same reasons. As ηf₁ ≤
-ηF_k, the mean number of proposals of a draw is then below (1.02 e (d + MOST_LEVELS))^d (numerics.simplex_envelope).
+*Work*. Where E_k counts as finite, ηF_k ≤ MOST_LEVELS, which has the shift property for the same
+reasons. As ηf₁ ≤ ηF_k, the mean number of proposals of a draw is then below (1.02 e (d +
+MOST_LEVELS))^d (numerics.simplex_envelope).
 
 Source: for the safety of such mechanisms, the paper on private projection-depth medians.
 """

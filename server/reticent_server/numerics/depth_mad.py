@@ -7,13 +7,14 @@ median of every sample within k replacements, and
     s⁻_k = min{r: #{i: M⁻_k − r ≤ X_i ≤ M⁺_k + r} ≥ h − k}
     s⁺_k = min{r: #{i: M⁺_k − r ≤ X_i ≤ M⁻_k + r} ≥ h + k}.
 
-*Claim*: s of every sample within k replacements lies in [s⁻_k, s⁺_k]. *Proof*: such a sample has h records
-within s of its median m′; h − k of them are records of X, and the interval lies in that of s⁻_k. The
-interval of s⁺_k lies in [m′ − s⁺_k, m′ + s⁺_k] and has h + k records of X, so h of the sample's. *Shift*: the
-intervals of a neighbour at k − 1 lie within (for s⁻) or around (for s⁺) those at k, and the counts asked
-for differ by one, as do the two samples. One replacement on a sample within k changes s by at most
-s⁺_{k+1} − s⁻_{k+1}, since both of its ends are within k + 1; this has the shift property with the two.
-The breakdown point is 50 %. Projections are whole numbers, so r is found by halving, exactly.
+*Claim*: s of every sample within k replacements lies in [s⁻_k, s⁺_k]. *Proof*: such a sample has h
+records within s of its median m′; h − k of them are records of X, and the interval lies in that of
+s⁻_k. The interval of s⁺_k lies in [m′ − s⁺_k, m′ + s⁺_k] and has h + k records of X, so h of the
+sample's. *Shift*: the intervals of a neighbour at k − 1 lie within (for s⁻) or around (for s⁺)
+those at k, and the counts asked for differ by one, as do the two samples. One replacement on a
+sample within k changes s by at most s⁺_{k+1} − s⁻_{k+1}, since both of its ends are within k + 1;
+this has the shift property with the two. The breakdown point is 50 %. Projections are whole
+numbers, so r is found by halving, exactly.
 """
 
 from dataclasses import dataclass

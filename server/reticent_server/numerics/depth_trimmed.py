@@ -11,9 +11,10 @@ Hence on every sample within k
 
     |m − m(D)| ≤ Σ_{i<k} A^(i),   s ≥ s(D) − 2 Σ_{i<k} A^(i).
 
-*Shift*: X′_(b+k) ≤ X_(b+k+1) and X′_(a−k) ≥ X_(a−k−1), so A^(k−1) of a neighbour is ≤ A^(k); the sums follow,
-with |m′ − m| ≤ A^(0) and |s′ − s| ≤ 2A^(0) as their first terms. A^(k) hardly grows with k: an average is far
-less sensitive than an order statistic. It breaks down at 25 % of bad records.
+*Shift*: X′_(b+k) ≤ X_(b+k+1) and X′_(a−k) ≥ X_(a−k−1), so A^(k−1) of a neighbour is ≤ A^(k); the
+sums follow, with |m′ − m| ≤ A^(0) and |s′ − s| ≤ 2A^(0) as their first terms. A^(k) hardly grows
+with k: an average is far less sensitive than an order statistic. It breaks down at 25 % of bad
+records.
 
 All of this holds for the computed values, which are exact: with T = Σ X_(i), and P and T⁺ the
 number and the sum of the X_(i) above T/N, Nm = T and N²s = 2(NT⁺ − PT) are whole numbers. A float64

@@ -106,7 +106,9 @@ def evaluate(  # noqa: PLR0911 - one for each sort of expression
 
 
 def _coded(cells: FloatArray, codes: FloatArray, numbers: FloatArray) -> FloatArray:
-    """The number at each cell's code; 0 where it has none, so that no cell whatever gives another number."""
+    """The number at each cell's code; 0 where it has none, so that no cell whatever gives another
+    number.
+    """
     place = np.minimum(np.searchsorted(codes, cells), len(codes) - 1)
     return np.where(codes[place] == cells, numbers[place], 0.0)
 
@@ -132,8 +134,9 @@ def evaluate_term(term: Term, block: Block) -> FloatArray:
 
 
 def evaluate_terms(terms: Sequence[Term], block: Block) -> list[FloatArray]:
-    """The values (rows,) of each term, as of evaluate_term; a factor of several terms, such as one of a product of polynomials, is
-    computed once and held meanwhile."""
+    """The values (rows,) of each term, as of evaluate_term; a factor of several terms, such as one
+    of a product of polynomials, is computed once and held meanwhile.
+    """
     factors = {factor for term in terms for factor in term.factors}
     values = {factor: evaluate(factor, block) for factor in factors}
     return [reduce(np.multiply, (values[factor] for factor in term.factors)) for term in terms]
@@ -167,7 +170,9 @@ def in_use(design: Design, block: Block) -> NDArray[np.bool_]:
 
 
 def shares(weight: RecordWeight, block: Block) -> FloatArray:
-    """(rows,) what share of each record counts, in [0, 1] whatever the cell; 0 where it is no number."""
+    """(rows,) what share of each record counts, in [0, 1] whatever the cell; 0 where it is no
+    number.
+    """
     match weight:
         case ColumnWeight(column, largest):
             share = block.columns[column] * (1 / largest)

@@ -7,8 +7,8 @@ With r = (y − μ)/√(φV(μ)) and Huber's ψ_c, Cantoni & Ronchetti's (2001) 
 
 and its expected Jacobian d w (μ′²/(φV)) x xᵀ, d = E[ψ_c(r) r] ≥ 0. c = ∞ gives a = 0, d = 1: the
 (weighted) maximum likelihood score of the canonical families. Moments are taken under the family at
-the mean μ(η); everything is elementwise, on arrays of one shape, so a record's values do not depend on
-the others. η is to be clipped to `predictor_limits` by the caller.
+the mean μ(η); everything is elementwise, on arrays of one shape, so a record's values do not depend
+on the others. η is to be clipped to `predictor_limits` by the caller.
 
 Source: Cantoni & Ronchetti (2001), Appendix A, with the Poisson and Gamma sums rewritten so that
 nothing large cancels.
@@ -24,7 +24,8 @@ from scipy.special import betainc, expit, gammainc, gammaln, pdtr
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.psi import Huber
 
-# of η: a probability within 10⁻¹³ of 0 or 1, beyond what any table tells; keeps exp(η) within the floats
+# of η: a probability within 10⁻¹³ of 0 or 1, beyond what any table tells; keeps exp(η) within the
+# floats
 LOGIT_LIMIT = 30.0
 # of η with a log link: a mean count of 6·10⁻⁶, less than one event in 10⁵ records
 _LOG_LOWEST = -12.0
@@ -43,8 +44,9 @@ class Family(Protocol):
     """One family with its link, at a known dispersion φ (1 where the family has none).
 
     name: as in queries. predictor_limits(upper): the public range of η for responses ≤ upper.
-    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). observed: −√φ ∂(r·gain)/∂η over gain²: the observed over the
-    expected information, 1 on average where the model holds. moments: under the family.
+    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). observed: −√φ ∂(r·gain)/∂η over
+    gain²: the observed over the expected information, 1 on average where the model holds. moments:
+    under the family.
     """
 
     @property
@@ -140,9 +142,9 @@ class Poisson:
 class NegativeBinomial:
     """Counts with the log link and V = μ + αμ²: Poisson counts whose means vary as a Gamma, μ′ = μ.
 
-    With r = (y − μ)/√V and g = μ′/√V the maximum likelihood score is r g x = (y − μ)/(1 + αμ) x, which the cut
-    of r truncates. Unlike the families above α is no dispersion factor: it changes the shape of V, and
-    for an unknown α this is no exponential family. dispersion: α > 0.
+    With r = (y − μ)/√V and g = μ′/√V the maximum likelihood score is r g x = (y − μ)/(1 + αμ) x,
+    which the cut of r truncates. Unlike the families above α is no dispersion factor: it changes
+    the shape of V, and for an unknown α this is no exponential family. dispersion: α > 0.
     """
 
     dispersion: float = 1.0
@@ -166,8 +168,9 @@ class NegativeBinomial:
         return np.asarray((1 + self.dispersion * y) / (1 + self.dispersion * np.exp(eta)))
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
-        """From E[Y; Y ≤ k] = μF₁(k − 1) and E[Y(Y − 1); Y ≤ k] = (1 + α)μ²F₂(k − 2), F_j the law with the
-        shape 1/α + j and the same chance."""
+        """From E[Y; Y ≤ k] = μF₁(k − 1) and E[Y(Y − 1); Y ≤ k] = (1 + α)μ²F₂(k − 2), F_j the law
+        with the shape 1/α + j and the same chance.
+        """
         if c == inf:
             return _unbounded(eta)
         mu = np.exp(eta)
@@ -255,7 +258,9 @@ class Gaussian:
 
 
 def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, float, float]:
-    """(E ψ_c(r), E[ψ_c(r) r], E ψ_c²(r)) of r = (T − 1)/√unit, T ~ Gamma with mean 1, variance φ."""
+    """(E ψ_c(r), E[ψ_c(r) r], E ψ_c²(r)) of r = (T − 1)/√unit, T ~ Gamma with mean 1, variance
+    φ.
+    """
     if c == inf:
         return 0.0, dispersion / unit, dispersion / unit
     nu, s = 1 / dispersion, sqrt(unit)

@@ -7,10 +7,14 @@ from numpy.typing import NDArray
 from reticent_server.domain.steps import FloatArray
 
 LEAST_INFORMATION = 1e-10
-"""Of the largest eigenvalue: below it a direction counts as without information. Rounding leaves 10⁻¹⁴ or less to terms
-that depend on each other; a term that differs from the others by 10⁻⁵ of its own spread is still told apart."""
+"""Of the largest eigenvalue: below it a direction counts as without information. Rounding leaves
+10⁻¹⁴ or less to terms that depend on each other; a term that differs from the others by 10⁻⁵ of its
+own spread is still told apart.
+"""
 LEAST_SHARE = 1e-6
-"""Of an entry's size: what rounding gives at most to one that has no part in a direction without information."""
+"""Of an entry's size: what rounding gives at most to one that has no part in a direction without
+information.
+"""
 
 
 def eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -43,7 +47,8 @@ def cholesky(matrix: FloatArray) -> FloatArray:
 
 
 def pseudo_inverse(matrix: FloatArray) -> FloatArray:
-    """The inverse (q, q) of a symmetric matrix on what it identifies: a solution has no part in the rest.
+    """The inverse (q, q) of a symmetric matrix on what it identifies: a solution has no part in the
+    rest.
 
     It does not depend on the units of the unknowns, up to what is not identified.
     """
@@ -53,9 +58,11 @@ def pseudo_inverse(matrix: FloatArray) -> FloatArray:
 
 
 def identified(information: FloatArray, transform: FloatArray) -> NDArray[np.bool_]:
-    """(k,) which entries of transform (k, q) @ θ a symmetric positive semi-definite information (q, q) identifies.
+    """(k,) which entries of transform (k, q) @ θ a symmetric positive semi-definite information (q,
+    q) identifies.
 
-    The others change along a direction of θ about which there is no information: terms that depend on each other.
+    The others change along a direction of θ about which there is no information: terms that depend
+    on each other.
     """
     units = _units(information)
     values, vectors = eigen(information / units)
@@ -71,7 +78,9 @@ def _units(matrix: FloatArray) -> FloatArray:
 
 
 def power(matrix: FloatArray, exponent: float, least: float = 1e-12) -> FloatArray:
-    """The symmetric M^exponent (q, q) of a positive semi-definite M (q, q); eigenvalues count `least` at least."""
+    """The symmetric M^exponent (q, q) of a positive semi-definite M (q, q); eigenvalues count
+    `least` at least.
+    """
     return powers(matrix, (exponent,), least)[0]
 
 
@@ -86,9 +95,10 @@ def powers(
 def without_noise(values: FloatArray, sd: FloatArray) -> FloatArray:
     """(q,) what vᵢᵀSvᵢ is expected to be, for the eigenvectors vᵢ of S + N with these eigenvalues.
 
-    N: symmetric noise whose entry (i, j) has the variance sdᵢsdⱼ/2 in the eigenvectors' frame (sd (q,)).
-    Noise pushes eigenvalues apart: ξᵢ = λᵢ − 2Σ_{j≠i} (sdᵢsdⱼ/2)(λᵢ − λⱼ)/((λᵢ − λⱼ)² + η²), η² = sdᵢsdⱼ.
-    Source: Bun, Allez, Bouchaud & Potters (2016), rotationally invariant estimator for additive noise.
+    N: symmetric noise whose entry (i, j) has the variance sdᵢsdⱼ/2 in the eigenvectors' frame (sd
+    (q,)). Noise pushes eigenvalues apart: ξᵢ = λᵢ − 2Σ_{j≠i} (sdᵢsdⱼ/2)(λᵢ − λⱼ)/((λᵢ − λⱼ)² + η²),
+    η² = sdᵢsdⱼ. Source: Bun, Allez, Bouchaud & Potters (2016), rotationally invariant estimator for
+    additive noise.
     """
     gaps = values[:, None] - values[None, :]
     variance = np.outer(sd, sd) / 2

@@ -19,8 +19,10 @@ root of its derivative.
 `solve` takes projected gradient steps of length 1/B, B = (1 + c²)/(1 − D), from (0, 1). Let F be
 μ-strongly convex within r of its minimiser θ* over the box, μ = floor/(1 + D):
 
-1. F − F* ≤ B‖θ₀ − θ*‖²/(2t) ≤ BD²/t, so that after ⌈2BD²/(μr²)⌉ steps F − F* ≤ μr²/2 and the point is within r of θ*;
-2. each step then multiplies the squared distance by 1 − μ/B at most: ⌈(B/μ) ln(r²/τ²)⌉ steps reach τ.
+1. F − F* ≤ B‖θ₀ − θ*‖²/(2t) ≤ BD²/t, so that after ⌈2BD²/(μr²)⌉ steps F − F* ≤ μr²/2 and the point
+   is within r of θ*;
+2. each step then multiplies the squared distance by 1 − μ/B at most: ⌈(B/μ) ln(r²/τ²)⌉ steps reach
+   τ.
 
 Records beyond |z| = D + c(1 + D) have |u| ≥ c in all of the box: they are moved there, which
 changes nothing. Sums over records between two points are differences of sums over the sorted

@@ -15,17 +15,20 @@ Its mass is
 
     Z_h = e^(−ηh_min) |det (D_m − D_0)_{m≥1}| η^(−d).
 
-*Any* such functions are right; how many proposals a draw takes depends on them: Z_h/Z_O on average. Of three
-simplices the one with the smallest Z_h is taken:
+*Any* such functions are right; how many proposals a draw takes depends on them: Z_h/Z_O on average.
+Of three simplices the one with the smallest Z_h is taken:
 
-1. The optimal basis of min O (numerics.minimax; where a multiplier is 0, a basis that is one whatever the data),
-   and functions exchanged one at a time while ln Z_h falls. It keeps most in practice.
+1. The optimal basis of min O (numerics.minimax; where a multiplier is 0, a basis that is one
+   whatever the data), and functions exchanged one at a time while ln Z_h falls. It keeps most in
+   practice.
 2. That basis itself.
-3. One with a bound. Let d of the a_j, J, be such that every a_i = Σ_{j∈J} c_ij a_j has |c_ij| ≤ 1.02 (exchanges that make |det a_J|
-   larger end there). The functions βl_j + (1 − β)f*, j ∈ J, and −(β/d)Σ_J l_j + (1 − β)f*, 0 < β ≤ 1, are convex combinations, f*
-   being one (by the multipliers of min O). With z_j = l_j their simplex is {z_j ≤ r, Σz_j ≥ −dr}, of volume (2dr)^d/(d!|det a_J|), so
-   Z_h = e^(−η(1−β)f*) (2d/(ηβ))^d/|det a_J|. On the other side O ≤ f* + N(x − x*), N(y) = max|a_jᵀy| ≤ 1.02 Σ_J|a_jᵀy|, so
-   Z_O ≥ e^(−ηf*) (2/(1.02 η))^d/|det a_J|. With β = 1/⌈max(1, ηf*/d)⌉
+3. One with a bound. Let d of the a_j, J, be such that every a_i = Σ_{j∈J} c_ij a_j has |c_ij| ≤
+   1.02 (exchanges that make |det a_J| larger end there). The functions βl_j + (1 − β)f*, j ∈ J, and
+   −(β/d)Σ_J l_j + (1 − β)f*, 0 < β ≤ 1, are convex combinations, f* being one (by the multipliers
+   of min O). With z_j = l_j their simplex is {z_j ≤ r, Σz_j ≥ −dr}, of volume (2dr)^d/(d!|det
+   a_J|), so Z_h = e^(−η(1−β)f*) (2d/(ηβ))^d/|det a_J|. On the other side O ≤ f* + N(x − x*), N(y) =
+   max|a_jᵀy| ≤ 1.02 Σ_J|a_jᵀy|, so Z_O ≥ e^(−ηf*) (2/(1.02 η))^d/|det a_J|. With β = 1/⌈max(1,
+   ηf*/d)⌉
 
        E (number of proposals) = Z_h/Z_O ≤ (1.02 e (d + ηf*))^d.
 

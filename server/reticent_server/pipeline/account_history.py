@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An account over time in ε: what was spent, against the cap that stood then. From the ledger's entries alone."""
+"""An account over time in ε: what was spent, against the cap that stood then. From the ledger's
+entries alone.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +17,9 @@ HISTORY = 2_000
 """Last entries of an account that a page looks at."""
 
 POINTS = 160
-"""Charges of a chart, four pixels each of its 640: an ε under zcdp or gdp is a bisection of 1 ms."""
+"""Charges of a chart, four pixels each of its 640: an ε under zcdp or gdp is a bisection of 1
+ms.
+"""
 
 _CAPS = ("open", "cap")
 """Actions of entries that say what the cap is from then on."""
@@ -23,8 +27,10 @@ _CAPS = ("open", "cap")
 
 @dataclass(frozen=True, slots=True)
 class AccountPoint:
-    """An account after one entry, in ε (under zcdp and gdp: the ε that the spent ρ implies at the account's δ′ of that time, and
-    the ε that was given as the cap). at: ISO 8601. sets_cap: whether the entry opened the account or changed its cap."""
+    """An account after one entry, in ε (under zcdp and gdp: the ε that the spent ρ implies at the
+    account's δ′ of that time, and the ε that was given as the cap). at: ISO 8601. sets_cap: whether
+    the entry opened the account or changed its cap.
+    """
 
     at: str
     cap: float
@@ -33,7 +39,9 @@ class AccountPoint:
 
 
 def history(services: Services, balance: Balance) -> tuple[AccountPoint, ...]:
-    """The account after its last entries, oldest first: after each change of the cap, and after at most POINTS others."""
+    """The account after its last entries, oldest first: after each change of the cap, and after at
+    most POINTS others.
+    """
     entries = services.ledger.entries(balance.account, HISTORY)[::-1]
     caps = services.ledger.entries(balance.account, HISTORY, _CAPS)
     before = next((e for e in caps if entries and e.seq < entries[0].seq), None)
@@ -61,8 +69,9 @@ def _capped(state: Balance, entry: Entry) -> Balance:
 
 
 def _thinned(states: Sequence[tuple[Entry, Balance]]) -> Iterator[tuple[Entry, Balance]]:
-    """Every change of the cap, the last state, and every k-th of the others: what is spent adds up, so that a point says
-    the same whatever was left out before it."""
+    """Every change of the cap, the last state, and every k-th of the others: what is spent adds up,
+    so that a point says the same whatever was left out before it.
+    """
     step = -(-len(states) // POINTS) if states else 1
     for i, (entry, state) in enumerate(states, start=1):
         if i % step == 0 or i == len(states) or entry.draft.action in _CAPS:

@@ -11,12 +11,13 @@ Json = dict[str, Any]
 
 
 def account_json(balance: Balance, project: str | None = None) -> Json:
-    """An account, the same for its analyst, the console and the command line: `total`, `spent` and `remaining`
-    in the units that it is kept in, which add up: (ε, δ) under basic, (rho, rho_delta) under zcdp and gdp.
+    """An account, the same for its analyst, the console and the command line: `total`, `spent` and
+    `remaining` in the units that it is kept in, which add up: (ε, δ) under basic, (rho, rho_delta)
+    under zcdp and gdp.
 
-    Under these `total` has the (ε, δ) that were given, too, and `spent` and `remaining` have the ε that their
-    rho implies at the account's δ′; as it grows like √rho, those two do not add up to the total.
-    project: the name of the shared project whose account it is; None: the analyst's own.
+    Under these `total` has the (ε, δ) that were given, too, and `spent` and `remaining` have the ε
+    that their rho implies at the account's δ′; as it grows like √rho, those two do not add up to
+    the total. project: the name of the shared project whose account it is; None: the analyst's own.
     """
     return {
         "dataset": balance.dataset,
@@ -29,7 +30,9 @@ def account_json(balance: Balance, project: str | None = None) -> Json:
 
 
 def account_row(balance: Balance) -> dict[str, str]:
-    """An account in words, by column: the same figures and units in the console and on the command line."""
+    """An account in words, by column: the same figures and units in the console and on the command
+    line.
+    """
     document, rule = account_json(balance), balance.rule
     row = {
         "rule": rule,
@@ -49,7 +52,9 @@ def _given(balance: Balance) -> dict[str, float]:
 
 
 def share_of_epsilon(balance: Balance) -> float:
-    """The spent part of the ε that was given, in [0, 1], or of δ where that is the larger: in the units in which it was promised."""
+    """The spent part of the ε that was given, in [0, 1], or of δ where that is the larger: in the
+    units in which it was promised.
+    """
     spent, given = implied(balance, balance.spent), from_units(balance.epsilon, EPSILON_UNITS)
     secondary = balance.spent.secondary / max(balance.cap.secondary, 1)
     return min(max(spent["epsilon"] / given, secondary), 1.0)

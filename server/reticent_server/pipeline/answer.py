@@ -63,8 +63,9 @@ def plan(services: Services, principal: Principal, ask: Ask) -> Plan:
 def plan_with_accounts(
     services: Services, principal: Principal, ask: Ask, wanted: Wanted | None = None
 ) -> tuple[Plan, Standing]:
-    """The plan, and the accounts that it would be charged to. wanted: widths for which the least ε, up to the ask's, is
-    found."""
+    """The plan, and the accounts that it would be charged to. wanted: widths for which the least ε,
+    up to the ask's, is found.
+    """
     request = admitted(services, principal, ask)
     ready = services.planner.run(_planned, request.facts, ask, request.standing, wanted)
     return promised(services, ready), request.standing
@@ -124,9 +125,11 @@ def finished(services: Services, ready: Prepared | bytes) -> bytes:
 
 
 def covered(services: Services, principal: Principal, ask: Ask) -> AdmittedRequest | bytes:
-    """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key has made a release of it already.
+    """Authorise, and ask the accounts: takes a few reads. The stored bytes where the request's key
+    has made a release of it already.
 
-    Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover (pipeline.coverage).
+    Raises BudgetExhausted, before anything is planned, for what the accounts cannot cover
+    (pipeline.coverage).
     """
     request = admitted(services, principal, ask).with_stored_delta
     standing = request.standing
@@ -138,8 +141,9 @@ def covered(services: Services, principal: Principal, ask: Ask) -> AdmittedReque
 
 
 def prepared(services: Services, request: AdmittedRequest | bytes) -> Prepared | bytes:
-    """Plans it: free. What was stored where it cannot be planned any more, after a change of the policy or of the schema: a refusal
-    would say that nothing was charged."""
+    """Plans it: free. What was stored where it cannot be planned any more, after a change of the
+    policy or of the schema: a refusal would say that nothing was charged.
+    """
     if isinstance(request, bytes):
         return request
     facts, ask, standing = request.facts, request.ask, request.standing
@@ -180,7 +184,9 @@ def charge_and_execute(services: Services, ready: Prepared) -> bytes:
 
 
 def reserve(services: Services, ready: Prepared, start_ms: int | None = None) -> Outcome:
-    """Charges what the plan costs. start_ms: the expected start of a computation that is to wait."""
+    """Charges what the plan costs. start_ms: the expected start of a computation that is to
+    wait.
+    """
     request, plan = ready.request, ready.plan
     with services.settler.giving_up_undecided():
         return services.ledger.reserve(
@@ -209,8 +215,8 @@ def resume(services: Services, taken: Stale, started: float | None = None) -> by
     """Execute → settle for a reservation taken over: nothing is charged again.
 
     It is planned on the version that it was made for. Where it cannot be planned as it was paid for
-    (the policy was changed, a profile was published since), the release is a failed one. started: its
-    planned beginning; None: now.
+    (the policy was changed, a profile was published since), the release is a failed one. started:
+    its planned beginning; None: now.
     """
     started = services.clock.monotonic() if started is None else started
     with _given_up_if_lost(services, taken.reservation):
@@ -230,9 +236,9 @@ def execute(services: Services, ready: Plan, reservation: Reservation, started: 
     """Execute → wait for the deadline → settle.
 
     The release is stored only when it becomes visible: before, a second request, a look at the
-    caller's releases, or the order of the ledger's entries could tell when it was computed. Where it
-    cannot be computed (the vault does not answer), the next request with its key starts at once; where
-    it cannot be stored now, it is stored when the database is back.
+    caller's releases, or the order of the ledger's entries could tell when it was computed. Where
+    it cannot be computed (the vault does not answer), the next request with its key starts at once;
+    where it cannot be stored now, it is stored when the database is back.
     """
     with _given_up_if_lost(services, reservation):
         release = _computed_on_time(services, ready, reservation, started)

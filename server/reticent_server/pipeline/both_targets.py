@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forecast of a question's other target beside its own: least squares beside robust, maximum likelihood beside robust.
+"""The forecast of a question's other target beside its own: least squares beside robust, maximum
+likelihood beside robust.
 
-A second plan at the same (ε, δ), from public facts, within the same piece of free work as the first. Where it cannot be made (the other
-target has no such mechanism, or time is up) there is none, and the first is as it would be without.
+A second plan at the same (ε, δ), from public facts, within the same piece of free work as the
+first. Where it cannot be made (the other target has no such mechanism, or time is up) there is
+none, and the first is as it would be without.
 """
 
 from collections.abc import Callable

@@ -21,7 +21,8 @@ NO_CAP = "No cap over all analysts is set yet for this data set; until then noth
 class BudgetChange:
     """A budget to be set. rule None: the account's own, zcdp for a new one. by: who sets it.
 
-    query_delta: δ″, what queries may be charged of δ under zcdp and gdp; None: as it was, a tenth of δ for a new account.
+    query_delta: δ″, what queries may be charged of δ under zcdp and gdp; None: as it was, a tenth
+    of δ for a new account.
     """
 
     epsilon: float
@@ -39,8 +40,8 @@ def set_budget(
     *,
     project: str | None = None,
 ) -> Balance:
-    """Sets the cap of the data set's population (neither named), or the budget and grant of an analyst or
-    of a shared project.
+    """Sets the cap of the data set's population (neither named), or the budget and grant of an
+    analyst or of a shared project.
 
     Raises NotFound, Conflict, InvalidPrivacy, InvalidRequest (both named), SecondPerson (the cap).
     """
@@ -111,12 +112,16 @@ def check_offer(books: Books, dataset: str, offer: BudgetChange) -> None:
 
 
 def has_cap(books: Books, balance: Balance) -> bool:
-    """Whether there is a cap over all analysts above this account: without one nothing is answered."""
+    """Whether there is a cap over all analysts above this account: without one nothing is
+    answered.
+    """
     return books.ledger.population_balance(balance.population) is not None
 
 
 def account_of(books: Books, dataset: str, analyst: str | None, project: str | None = None) -> str:
-    """The id of the account of a data set's population, of an analyst, or of a project. NotFound."""
+    """The id of the account of a data set's population, of an analyst, or of a project.
+    NotFound.
+    """
     if project is not None:
         return analyst_account(books.projects.named(project).id, dataset)
     if analyst is None:

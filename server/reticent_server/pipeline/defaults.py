@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The δ of a request that names none: what the policy allows at most, and no more than its accounts can pay.
+"""The δ of a request that names none: what the policy allows at most, and no more than its accounts
+can pay.
 
-The policy's δ (DatasetFacts.default_delta) stands where no account is charged for it: under the rule zcdp the δ
-of a Gaussian release only says at which ε its ρ is shown. Where an account is charged, δ is at most a QUERIES-th
-of the account's whole δ (under zcdp and gdp: of δ″), so that QUERIES such requests fit. It depends on totals alone, never on
-what is left: the same question has the same guarantee until the curator changes an account. Free, from public facts.
+The policy's δ (DatasetFacts.default_delta) stands where no account is charged for it: under the
+rule zcdp the δ of a Gaussian release only says at which ε its ρ is shown. Where an account is
+charged, δ is at most a QUERIES-th of the account's whole δ (under zcdp and gdp: of δ″), so that
+QUERIES such requests fit. It depends on totals alone, never on what is left: the same question has
+the same guarantee until the curator changes an account. Free, from public facts.
 
-A request is stored with its δ filled in. A retry of an idempotency key takes the δ that was stored, so that a
-change of the account in between does not make another request of it.
+A request is stored with its δ filled in. A retry of an idempotency key takes the δ that was stored,
+so that a change of the account in between does not make another request of it.
 """
 
 from dataclasses import replace
@@ -31,11 +33,15 @@ from reticent_server.pipeline import planning
 from reticent_server.pipeline.ask import Ask
 
 QUERIES = 10
-"""Requests with the default δ that an account's δ covers. A δ ten times as small costs a test of safety a threshold
-larger by ln(10)/ε records; fewer than ten requests would use up an account in one sitting."""
+"""Requests with the default δ that an account's δ covers. A δ ten times as small costs a test of
+safety a threshold larger by ln(10)/ε records; fewer than ten requests would use up an account in
+one sitting.
+"""
 
 _LEAST = Fraction(1, 2)
-"""Of the ρ of an offer: the kinds' plans spend .93 of it or more (a test over all examples holds them to it)."""
+"""Of the ρ of an offer: the kinds' plans spend .93 of it or more (a test over all examples holds
+them to it).
+"""
 
 
 def with_stored_delta(ask: Ask, standing: Standing) -> Ask:
@@ -68,8 +74,9 @@ def planned_instead(
 
 
 def least_cost(facts: DatasetFacts, ask: Ask, standing: Standing) -> PrivacyCost:
-    """What a plan of the ask costs at least, known before it is made: ε as asked, and _LEAST of the ρ that (ε, δ) allow, at the smallest δ
-    that `planned` could choose. Raises InvalidPrivacy."""
+    """What a plan of the ask costs at least, known before it is made: ε as asked, and _LEAST of the
+    ρ that (ε, δ) allow, at the smallest δ that `planned` could choose. Raises InvalidPrivacy.
+    """
     delta = ask.privacy.delta
     if delta is None:
         payable = min((b.cap.secondary for b in standing.accounts), default=0) // QUERIES
@@ -81,6 +88,8 @@ def least_cost(facts: DatasetFacts, ask: Ask, standing: Standing) -> PrivacyCost
 
 
 def _payable(cost: PrivacyCost, standing: Standing) -> int | None:
-    """A QUERIES-th of the least δ among the accounts that are charged for δ, in units; None where none is."""
+    """A QUERIES-th of the least δ among the accounts that are charged for δ, in units; None where
+    none is.
+    """
     totals = [b.cap.secondary for b in standing.accounts if charge(cost, b.rule).secondary]
     return min(totals) // QUERIES if totals else None

@@ -44,7 +44,9 @@ def charged_json(cost: PrivacyCost) -> dict[str, float | None]:
 def plan_json(
     ready: Plan, standing: Standing, target: float | None = None, other: Plan | None = None
 ) -> Json:
-    """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts). other: of pipeline.both_targets."""
+    """The reply to POST /v1/plans. target: of the forecast (pipeline.forecasts). other: of
+    pipeline.both_targets.
+    """
     return {
         "dataset": ready.facts.name,
         "version": ready.facts.version,
@@ -61,7 +63,9 @@ def plan_json(
 
 
 def promise_json(ready: Plan) -> Json:
-    """What is kept of a plan from the charge until the release is settled: a look at it plans nothing."""
+    """What is kept of a plan from the charge until the release is settled: a look at it plans
+    nothing.
+    """
     return {
         "guarantee": asdict(ready.guarantee),
         "deadline_ms": ready.deadline_ms,
@@ -75,7 +79,9 @@ def as_promised(ready: Plan, promise: Json | None) -> Plan:
 
 
 def promised_gaussian(promise: Json | None) -> bool:
-    """Whether (ε, δ) was turned into ρ by the Gaussian conversion; a release of an earlier version knows none."""
+    """Whether (ε, δ) was turned into ρ by the Gaussian conversion; a release of an earlier version
+    knows none.
+    """
     return promise is not None and promise.get("gaussian", False)
 
 
@@ -115,7 +121,9 @@ def unplanned_body(facts: DatasetFacts, reservation: Reservation, ask: Ask) -> b
 
 
 def pending_body(facts: DatasetFacts, pending: Pending, turn: Turn, now_ms: int) -> bytes:
-    """A release that is charged and not yet visible; its progress is that of the planned schedule."""
+    """A release that is charged and not yet visible; its progress is that of the planned
+    schedule.
+    """
     return _body(
         Reservation(pending.id, pending.version_id, pending.cost, pending.created_at),
         dataset=pending.dataset,
@@ -204,7 +212,9 @@ def _unit_json(schema: Schema) -> Json:
 
 
 def _column_json(column: Column) -> Json:
-    """Bounds of a categorical column are those of its codes, so they are left out; of dates they are days since 1970-01-01."""
+    """Bounds of a categorical column are those of its codes, so they are left out; of dates they
+    are days since 1970-01-01.
+    """
     return {
         "kind": column.kind.word,
         "lower": None if column.levels else column.lower,

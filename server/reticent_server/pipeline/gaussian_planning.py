@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More ρ for the same (ε, δ), for plans all of whose parts have Gaussian noise, where accounts add up (ε, δ).
+"""More ρ for the same (ε, δ), for plans all of whose parts have Gaussian noise, where accounts add
+up (ε, δ).
 
-A plan under the rule basic is charged (ε, δ); how much ρ it may spend for that is a matter of the conversion alone. The one
-for Gaussian noise (accounting.gaussian) allows 15 % more at (1, 10⁻⁶), so 7 % less noise. Under the rule zcdp it is ρ that is charged,
-and nothing is gained. Under the rule gdp it is ρ, too, and as much more of it is there. Proof: accounting.gaussian, mechanisms.gaussian_cost; the engine adds up what the steps cost
-there, so what is planned here decides how much noise there is and not how private it is.
+A plan under the rule basic is charged (ε, δ); how much ρ it may spend for that is a matter of the
+conversion alone. The one for Gaussian noise (accounting.gaussian) allows 15 % more at (1, 10⁻⁶), so
+7 % less noise. Under the rule zcdp it is ρ that is charged, and nothing is gained. Under the rule
+gdp it is ρ, too, and as much more of it is there. Proof: accounting.gaussian,
+mechanisms.gaussian_cost; the engine adds up what the steps cost there, so what is planned here
+decides how much noise there is and not how private it is.
 """
 
 from dataclasses import replace
@@ -17,9 +20,12 @@ from reticent_server.domain.query import Query
 from reticent_server.kinds import registry
 from reticent_server.mechanisms import gaussian_cost
 
-_ATTEMPTS = 6  # one or two for sums; small counts, whose surcharge grows with ρ², halve what the others leave
+# one or two for sums; small counts, whose surcharge grows with ρ², halve what the others leave
+_ATTEMPTS = 6
 _ROOM = 1 << 16
-"""Of ρ: a sum's surcharge is below 2⁻²² of its own ρ, and a step costs at least a quarter of what its parts would alone."""
+"""Of ρ: a sum's surcharge is below 2⁻²² of its own ρ, and a step costs at least a quarter of what
+its parts would alone.
+"""
 
 _UNITS = 256  # of ρ, beside that: each step is rounded up; a plan has some dozens of them
 
@@ -27,7 +33,8 @@ _UNITS = 256  # of ρ, beside that: each step is rounded up; a plan has some doz
 def raised(
     facts: DatasetFacts, query: Query, offer: PrivacyCost, privacy: tuple[float, float]
 ) -> tuple[Planned, int] | None:
-    """The plan at more ρ than is offered, and the ρ_G that it may cost (RHO_UNITS); None where there is none.
+    """The plan at more ρ than is offered, and the ρ_G that it may cost (RHO_UNITS); None where
+    there is none.
 
     privacy: (ε, δ) as asked for.
     """
@@ -47,15 +54,18 @@ def raised(
 def _less(rho: int, least: int, allowed: int, cost: int | None) -> int:
     """The ρ to try after one that costs more than is allowed, or has no price (None).
 
-    Scaled down by what it would cost, and by the units that the shares of a plan are rounded by: aimed at the limit itself, some
-    plans end a unit above it, again and again. Half-way to `least` where that leaves nothing.
+    Scaled down by what it would cost, and by the units that the shares of a plan are rounded by:
+    aimed at the limit itself, some plans end a unit above it, again and again. Half-way to `least`
+    where that leaves nothing.
     """
     scaled = 0 if cost is None else rho * allowed // cost - _UNITS
     return scaled if scaled > least else (rho + least) // 2
 
 
 def price(planned: Planned) -> int:
-    """What it is charged under the rule gdp (accounting.gaussian_account); 0 where not all of its parts are priced."""
+    """What it is charged under the rule gdp (accounting.gaussian_account); 0 where not all of its
+    parts are priced.
+    """
     cost = most(planned)
     if cost is None:
         return 0
@@ -64,7 +74,9 @@ def price(planned: Planned) -> int:
 
 
 def most(planned: Planned) -> int | None:
-    """An upper bound of what its steps cost together; None where not all of its parts are priced."""
+    """An upper bound of what its steps cost together; None where not all of its parts are
+    priced.
+    """
     counts = planned.gaussian_counts
     if counts is None or sum(part.bins for part in counts) > gaussian_cost.COUNTED:
         return None

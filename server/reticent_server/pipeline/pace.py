@@ -12,9 +12,11 @@ computations that are under way take, or as often as there are computations, whi
 the engine works on what is due first (engine.workers). Requests that are being planned count with
 what that takes. What a plan takes is known in two ways:
 
-- of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a share of what is expected, for each
-  sort of plan, the largest of its examples, and between the two numbers on the line in log n;
-- of all others, and of tables with fewer records, by what is expected at most on a machine of this speed.
+- of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a
+  share of what is expected, for each sort of plan, the largest of its examples, and between the two
+  numbers on the line in log n;
+- of all others, and of tables with fewer records, by what is expected at most on a machine of this
+  speed.
 """
 
 from collections.abc import Iterator, Mapping

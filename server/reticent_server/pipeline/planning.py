@@ -25,7 +25,8 @@ from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_
 
 # beyond it a release protects nobody; larger values are taken for slips of the pen
 MAX_EPSILON = 100.0
-# a chance of one in a hundred that a unit is not protected at all; larger values are taken for slips
+# a chance of one in a hundred that a unit is not protected at all; larger values are taken for
+# slips
 MAX_DELTA = 0.01
 _TOO_DEAR = "a plan costs more than it was offered"
 _TOO_LITTLE = "epsilon and delta are too small for as many rows as a unit may have; raise them."
@@ -35,7 +36,8 @@ MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole 
 def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool = False) -> Plan:
     """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing.
 
-    gaussian: whether a plan with Gaussian noise alone gets the ρ of that (pipeline.gaussian_planning).
+    gaussian: whether a plan with Gaussian noise alone gets the ρ of that
+    (pipeline.gaussian_planning).
     """
     view = view_of(facts, query)
     rows_ms = 0 if view is None else reading_ms(facts, view)

@@ -28,9 +28,10 @@ def release_profile(
 ) -> dict[str, Any]:
     """Releases and publishes the profile of the current version; the release as JSON.
 
-    The version and the profile before are the idempotency key: a curator who tries again after a crash is not charged
-    twice, and is given the stored draw. instead: whether a profile that is there gives way, for planning, to the new one; the
-    old release stays and was paid. Raises Conflict where the version has a profile and instead is False.
+    The version and the profile before are the idempotency key: a curator who tries again after a
+    crash is not charged twice, and is given the stored draw. instead: whether a profile that is
+    there gives way, for planning, to the new one; the old release stays and was paid. Raises
+    Conflict where the version has a profile and instead is False.
     """
     facts = services.catalog.facts(name)
     before = None if facts.profile is None else facts.profile.release_id
@@ -51,14 +52,18 @@ def release_profile(
 def profile_forecast(
     services: Services, name: str, *, epsilon: float, delta: float | None = None
 ) -> dict[str, Any]:
-    """What a profile would tell of each column, and which it would not resolve; from public facts, nothing is charged."""
+    """What a profile would tell of each column, and which it would not resolve; from public facts,
+    nothing is charged.
+    """
     facts = services.catalog.facts(name)
     ready = _planned(services, facts, epsilon, delta, None)
     return dict(ready.plan.planned.forecast)
 
 
 def unresolved(facts: DatasetFacts) -> tuple[str, ...]:
-    """The columns of which a released profile does not tell the spread: each fit that reads one profiles it for itself."""
+    """The columns of which a released profile does not tell the spread: each fit that reads one
+    profiles it for itself.
+    """
     if facts.profile is None:
         return ()
     known = facts.profile.columns

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What analysts can learn at a cap: the planned errors of typical questions, each at the same ε, and how many of them a
-cap has room for. From public facts: plans are made, nothing is charged and no record is read."""
+"""What analysts can learn at a cap: the planned errors of typical questions, each at the same ε,
+and how many of them a cap has room for. From public facts: plans are made, nothing is charged and
+no record is read.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +32,9 @@ _DIGITS = 3  # significant ones of an ε that is shown, rounded down so that the
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """An account that may not exist: its rule, (ε, δ) as given, and what its rule makes of them. delta: of it, as a float."""
+    """An account that may not exist: its rule, (ε, δ) as given, and what its rule makes of them.
+    delta: of it, as a float.
+    """
 
     rule: Rule
     epsilon: float
@@ -40,9 +44,12 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class TypicalAnswer:
-    """A typical question at the ε. ratio, worst: the middle and the largest width of its intervals relative to that without
-    privacy. half_width: half of a 95 % interval in the units of the answer, of a number or of the counts of a table; the
-    coefficients of a fit have each its own. None: there is none, or public facts do not say. room: how many such the whole cap has room for. refused: why it cannot be planned; else empty."""
+    """A typical question at the ε. ratio, worst: the middle and the largest width of its intervals
+    relative to that without privacy. half_width: half of a 95 % interval in the units of the
+    answer, of a number or of the counts of a table; the coefficients of a fit have each its own.
+    None: there is none, or public facts do not say. room: how many such the whole cap has room for.
+    refused: why it cannot be planned; else empty.
+    """
 
     kind: Kind[Any]
     query: Query
@@ -56,7 +63,9 @@ class TypicalAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """answers: at `epsilon` each. room: how many questions the cap has room for, whichever of them are asked."""
+    """answers: at `epsilon` each. room: how many questions the cap has room for, whichever of them
+    are asked.
+    """
 
     account: Ruled
     epsilon: float
@@ -69,7 +78,9 @@ class Simulation:
 
 
 def ruled(balance: Balance | None, epsilon: float, delta: float) -> Ruled:
-    """The account of a cap (epsilon, delta) under the rule that there is, zcdp for a new one. Raises InvalidPrivacy."""
+    """The account of a cap (epsilon, delta) under the rule that there is, zcdp for a new one.
+    Raises InvalidPrivacy.
+    """
     rule: Rule = "zcdp" if balance is None else balance.rule
     second = balance.cap.secondary if balance is not None and rule != "basic" else None
     same = balance is not None and delta == from_units(balance.delta, DELTA_UNITS)
@@ -80,8 +91,9 @@ def ruled(balance: Balance | None, epsilon: float, delta: float) -> Ruled:
 def simulate(
     facts: DatasetFacts, account: Ruled, questions: int, epsilon: float | None = None
 ) -> Simulation:
-    """epsilon: of each question; None: the cap is split evenly over them. Raises InvalidRequest for a number of questions
-    out of range; what a question is refused for is said at it."""
+    """epsilon: of each question; None: the cap is split evenly over them. Raises InvalidRequest for
+    a number of questions out of range; what a question is refused for is said at it.
+    """
     if not 1 <= questions <= MOST_QUESTIONS:
         raise InvalidRequest(f"The number of questions is 1 to {MOST_QUESTIONS:,}.")
     each = _even(facts, account, questions) if epsilon is None else epsilon

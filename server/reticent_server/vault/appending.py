@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new wave of rows: the old version's rows and a file's in one new table; the old table stays as it is.
+"""A new wave of rows: the old version's rows and a file's in one new table; the old table stays as
+it is.
 
-Persons are found again by their stored names (vault.names). A person with rows in both has them together, in canonical
-order, of which the first `max_rows` are kept, as at a load.
+Persons are found again by their stored names (vault.names). A person with rows in both has them
+together, in canonical order, of which the first `max_rows` are kept, as at a load.
 """
 
 from collections.abc import Iterator
@@ -41,8 +42,9 @@ Arrays = dict[str, pa.Array]
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """A file of new rows. strict: as at a load. key: under which persons are named. placing: their places in the
-    population, if it has a spine."""
+    """A file of new rows. strict: as at a load. key: under which persons are named. placing: their
+    places in the population, if it has a spine.
+    """
 
     path: Path
     strict: bool
@@ -52,7 +54,9 @@ class Wave:
 
 
 def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
-    """Stores the old rows and the wave's, and commits the table. Raises CuratorError naming row and column."""
+    """Stores the old rows and the wave's, and commits the table. Raises CuratorError naming row and
+    column.
+    """
     naming = Naming(schema.unit, wave.key)
     if old.names != naming.fingerprint or (schema.unit.column is not None and not old.names):
         raise CuratorError(_NOT_NAMED)
@@ -74,7 +78,9 @@ def append(load: Load, old: VaultTable, schema: Schema, wave: Wave) -> Loaded:
 
 
 class _Together:
-    """Rows of both, stored at once where each is by itself, and at the end where persons have places or several rows."""
+    """Rows of both, stored at once where each is by itself, and at the end where persons have
+    places or several rows.
+    """
 
     def __init__(self, load: Load, schema: Schema, wave: Wave) -> None:
         self._load = load

@@ -16,8 +16,10 @@ _NAMED = 12  # columns of a file, in one message
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a file. label: what the file calls it besides, and levels: (label, codes) of its values,
-    both of the file's own dictionary. has_missing: whether the dictionary speaks of missing cells."""
+    """A column of a file. label: what the file calls it besides, and levels: (label, codes) of its
+    values, both of the file's own dictionary. has_missing: whether the dictionary speaks of missing
+    cells.
+    """
 
     name: str
     label: str = ""
@@ -55,7 +57,9 @@ class FileFault(CuratorError):
 
 
 def find_columns(header: Sequence[str], wanted: Sequence[str], file: str) -> list[int]:
-    """Positions of the wanted columns. Raises CuratorError for absent and for repeated names, all at once."""
+    """Positions of the wanted columns. Raises CuratorError for absent and for repeated names, all
+    at once.
+    """
     times = Counter(header)
     absent = [repr(name) for name in wanted if not times[name]]
     repeated = [repr(name) for name in wanted if times[name] > 1]
@@ -72,8 +76,9 @@ def find_columns(header: Sequence[str], wanted: Sequence[str], file: str) -> lis
 
 
 def draftable(header: Sequence[str], file: str) -> Sequence[str]:
-    """The names of a file's columns, for which a schema is to be drafted. Raises CuratorError where there are more
-    columns than a schema declares, or names that are longer than it takes."""
+    """The names of a file's columns, for which a schema is to be drafted. Raises CuratorError where
+    there are more columns than a schema declares, or names that are longer than it takes.
+    """
     if len(header) > MAX_COLUMNS:
         raise CuratorError(
             f"{file} has {len(header)} columns, and a schema declares at most {MAX_COLUMNS}: leave out those "

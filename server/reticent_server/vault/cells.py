@@ -32,7 +32,9 @@ _UTF8 = (  # well-formed byte sequences: The Unicode Standard, Table 3-7
 )
 _SHOWN = 40
 NAMED = 5
-"""Reasons of a column's, and rows of each, that are named: enough to find them, and a message stays short."""
+"""Reasons of a column's, and rows of each, that are named: enough to find them, and a message stays
+short.
+"""
 
 _LOOKED_AT = 10_000
 """Bad cells of a block that are told apart: .1 s of them."""
@@ -49,7 +51,8 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Cells (0-based in the block) that cannot be stored: for each reason its first rows, and how many they are.
+    """Cells (0-based in the block) that cannot be stored: for each reason its first rows, and how
+    many they are.
 
     At most NAMED reasons of at most NAMED rows, in their order; count: of all bad cells.
     """
@@ -69,7 +72,8 @@ class Fault:
 def encode(
     column: Column, cells: pa.Array, *, strict: bool, numbers: NumberStyle = PLAIN
 ) -> Encoded | Fault:
-    """Encodes a column's cells; with `strict`, a value outside the bounds is a fault. numbers: how texts write them.
+    """Encodes a column's cells; with `strict`, a value outside the bounds is a fault. numbers: how
+    texts write them.
 
     Raises CuratorError when the file's type cannot hold this kind of column at all.
     """
@@ -107,10 +111,11 @@ class Checked:
 def check(column: Column, cells: pa.Array) -> Checked:
     """Every cell by itself: the same values as `encode` gives, and no error for any cell.
 
-    For rows that were registered and may have changed since. A block of numbers that all fit takes one pass; any other
-    block takes the same few passes, whatever else its cells hold. So one cell can make a block slower (1.2 in place of
-    .04 ms a block were measured): how long it takes is covered by the reply's deadline, not by this function. Raises
-    CuratorError when the cells' type cannot hold this kind of column, which does not depend on a row.
+    For rows that were registered and may have changed since. A block of numbers that all fit takes
+    one pass; any other block takes the same few passes, whatever else its cells hold. So one cell
+    can make a block slower (1.2 in place of .04 ms a block were measured): how long it takes is
+    covered by the reply's deadline, not by this function. Raises CuratorError when the cells' type
+    cannot hold this kind of column, which does not depend on a row.
     """
     plain_values = _already_fit(column, cells)
     if plain_values is not None:
@@ -158,7 +163,9 @@ def _check(column: Column, cells: pa.Array) -> Checked:
 
 
 def _check_halves(column: Column, cells: pa.Array) -> Checked:
-    """As _check. Should it fail for reasons unknown, by halves: a cell that fails alone is a bad one."""
+    """As _check. Should it fail for reasons unknown, by halves: a cell that fails alone is a bad
+    one.
+    """
     try:
         return _check(column, cells)
     except CuratorError:

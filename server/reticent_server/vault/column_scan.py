@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a column of a file may be, by all of its cells that are looked at: numbers in some style, dates in some form, words,
-and the texts that stand for missing cells. For the curator who brings the file."""
+"""What a column of a file may be, by all of its cells that are looked at: numbers in some style,
+dates in some form, words, and the texts that stand for missing cells. For the curator who brings
+the file.
+"""
 
 import re
 from collections.abc import Collection, Mapping
@@ -18,13 +20,17 @@ from reticent_server.vault.date_cells import is_temporal, text_days
 from reticent_server.vault.number_texts import are_numbers, plain_numbers
 
 MANY = 64
-"""Different texts of a column: more of them are names or remarks, and no levels that somebody writes down."""
+"""Different texts of a column: more of them are names or remarks, and no levels that somebody
+writes down.
+"""
 
 MARKERS = (
     *("", "na", "n/a", "n.a.", "nan", "<na>", "#n/a", "#na", "#value!", "#div/0!", "#num!", "null"),
     *("nil", ".", "..", "-", "--", "?", "unknown", "missing", "not available", "k.a.", "(null)"),
 )
-"""Texts that stand for missing cells, in lower case, as R, SAS, SQL, spreadsheets and people write them."""
+"""Texts that stand for missing cells, in lower case, as R, SAS, SQL, spreadsheets and people write
+them.
+"""
 
 _LONG_NEGATIVE = (
     -66,
@@ -43,10 +49,14 @@ _LONG_NEGATIVE = (
     -9999,
     -99999,
 )
-"""Codes for missing values that no scale has by chance: clearly outside where all others are at least 0."""
+"""Codes for missing values that no scale has by chance: clearly outside where all others are at
+least 0.
+"""
 
 _OTHERS = (-9, 99, 999, 9999, 99999, 999999)
-"""Codes that are values of many scales: clearly outside where they are further away than all others from each other."""
+"""Codes that are values of many scales: clearly outside where they are further away than all others
+from each other.
+"""
 
 _CODES = np.array([*_LONG_NEGATIVE, *_OTHERS], np.float64)
 
@@ -74,8 +84,10 @@ _SHORTEST_DATE = len("1.2.03")
 
 @dataclass(slots=True)
 class ColumnScan:
-    """Of one column; private. texts: different ones that are no markers, at most MANY + 1. markers: texts of missing cells,
-    as they stand in the file. signs: the decimal signs that stand in its numbers."""
+    """Of one column; private. texts: different ones that are no markers, at most MANY + 1. markers:
+    texts of missing cells, as they stand in the file. signs: the decimal signs that stand in its
+    numbers.
+    """
 
     is_typed: bool = False
     is_date: bool = False
@@ -192,7 +204,9 @@ def _all(found: pa.Array) -> bool:
 
 
 def _forms_of(texts: pa.Array, forms: tuple[str, ...]) -> tuple[str, ...]:
-    """Those that read every text. The first text is looked at alone: most columns are no dates, and it says so."""
+    """Those that read every text. The first text is looked at alone: most columns are no dates, and
+    it says so.
+    """
     first = texts[0].as_py()
     if len(first) < _SHORTEST_DATE or re.search("[0-9]", first) is None:
         return ()

@@ -2,8 +2,8 @@
 """Text files block by block, with the line of every row.
 
 Python's csv module reads the rows, because it knows on which line each of them begins; pyarrow's
-reader does not once a quoted cell holds a line break. Blank lines are no rows, and neither are rows of empty cells
-alone at the end, as spreadsheets leave them.
+reader does not once a quoted cell holds a line break. Blank lines are no rows, and neither are rows
+of empty cells alone at the end, as spreadsheets leave them.
 """
 
 import csv
@@ -41,8 +41,9 @@ _NAMED = 5
 def csv_blocks(
     path: Path, wanted: Sequence[str], reading: Reading, most: int | None = None
 ) -> Iterator[FileBlock]:
-    """The wanted columns as texts. most: rows of a block. Raises CuratorError naming row and line, after the rows
-    before."""
+    """The wanted columns as texts. most: rows of a block. Raises CuratorError naming row and line,
+    after the rows before.
+    """
     with _opened(path, reading) as (raw, text):
         size = max(1, path.stat().st_size)
         names, rows = headed(_rows(path, text, reading), reading)
@@ -122,7 +123,9 @@ def _rows(path: Path, text: io.TextIOWrapper, reading: Reading) -> Iterator[Row]
 
 
 def _bad_line(path: Path, encoding: str) -> int:
-    """The first line that cannot be decoded (the decoder only knows its buffer); 0 where lines cannot be told apart."""
+    """The first line that cannot be decoded (the decoder only knows its buffer); 0 where lines
+    cannot be told apart.
+    """
     if encoding == "utf-16":
         return 0
     with path.open("rb") as raw:
@@ -167,8 +170,9 @@ def _same_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
 
 
 def _chunks(rows: Iterator[Row], size: int, position: Callable[[], int]) -> Iterator[list[Row]]:
-    """Lists of up to `size` rows and about BLOCK_BYTES of the file; an error in reading comes after the rows that
-    precede it. position: how far the file is read."""
+    """Lists of up to `size` rows and about BLOCK_BYTES of the file; an error in reading comes after
+    the rows that precede it. position: how far the file is read.
+    """
     chunk: list[Row] = []
     began = position()
     failure: CuratorError | None = None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cells of a column of dates → days since 1970-01-01, NaN for what is no date of the calendar.
 
-Texts are read by a declared format, strictly: 2021-02-30 is no date. Each cell by itself, whatever the others hold.
+Texts are read by a declared format, strictly: 2021-02-30 is no date. Each cell by itself, whatever
+the others hold.
 """
 
 import re

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A first draft of a schema, from what is understood of a private file.
 
-Kinds and missing markers are proposed; bounds and levels are left open, because whatever the schema says is published:
-bounds read off the data would tell everybody its smallest and largest values. Labels of the file's own dictionary
-(SPSS, Stata, SAS) are a codebook and no data: they become levels.
+Kinds and missing markers are proposed; bounds and levels are left open, because whatever the schema
+says is published: bounds read off the data would tell everybody its smallest and largest values.
+Labels of the file's own dictionary (SPSS, Stata, SAS) are a codebook and no data: they become
+levels.
 """
 
 import json
@@ -43,10 +44,12 @@ _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 
 @dataclass(frozen=True, slots=True)
 class ProposedColumn:
-    """A column of a file, as a schema may declare it. source: its name in the file. kind: as the schema file names it, None where
-    cells of its type cannot be loaded. form: of dates, strptime's; empty where it must be asked, and then `forms` has both.
-    missing: texts of missing cells. levels: (label, codes) of the file's dictionary, and label what it calls the column.
-    is_idle: whether it has no cells, or too many texts for levels."""
+    """A column of a file, as a schema may declare it. source: its name in the file. kind: as the
+    schema file names it, None where cells of its type cannot be loaded. form: of dates, strptime's;
+    empty where it must be asked, and then `forms` has both. missing: texts of missing cells.
+    levels: (label, codes) of the file's dictionary, and label what it calls the column. is_idle:
+    whether it has no cells, or too many texts for levels.
+    """
 
     source: str
     name: str
@@ -61,8 +64,10 @@ class ProposedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is proposed for a file. rows: that were looked at; whole: whether they are all of them. questions: what must
-    be said before it can be read. cells: of each column, by its name in the file, the first ones as texts."""
+    """What is proposed for a file. rows: that were looked at; whole: whether they are all of them.
+    questions: what must be said before it can be read. cells: of each column, by its name in the
+    file, the first ones as texts.
+    """
 
     reading: Reading
     columns: tuple[ProposedColumn, ...]
@@ -78,7 +83,9 @@ class Proposal:
 
 
 def propose(path: Path, said: Reading = UNSAID) -> Proposal:
-    """The columns of a file, with names and kinds that fit all cells that were looked at. Raises CuratorError."""
+    """The columns of a file, with names and kinds that fit all cells that were looked at. Raises
+    CuratorError.
+    """
     known = understand(path, said)
     names = _names([column.file.name for column in known.columns])
     columns = tuple(_proposed(column, names, known) for column in known.columns)
@@ -115,7 +122,9 @@ def _proposed(column: ScannedColumn, names: Mapping[str, str], known: Understood
 def _kind(
     scan: ColumnScan, reading: Reading
 ) -> tuple[ColumnKind | Literal["date"] | None, tuple[str, ...]]:
-    """The narrowest kind that takes every cell, and of dates the formats among which must be chosen."""
+    """The narrowest kind that takes every cell, and of dates the formats among which must be
+    chosen.
+    """
     if not scan.loads:
         return None, ()
     if scan.is_date:
@@ -130,7 +139,9 @@ def _kind(
 
 
 def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
-    """The first format that fits all cells, both where day and month cannot be told apart, and none for no dates."""
+    """The first format that fits all cells, both where day and month cannot be told apart, and none
+    for no dates.
+    """
     both = two_forms(scan)
     if both is None:
         return scan.forms[:1] if scan.has_cells else ()
@@ -167,7 +178,9 @@ def _plain(value: str | int) -> str:
 
 
 def _names(sources: list[str]) -> dict[str, str]:
-    """A name for each column of the file: its own where it is one, else one that is made from it."""
+    """A name for each column of the file: its own where it is one, else one that is made from
+    it.
+    """
     names = {source: source for source in sources if _NAME.fullmatch(source)}
     taken = set(names)
     for number, source in enumerate(sources, start=1):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of a DuckDB file, read with nothing else in reach: no other file, no extension, one thread."""
+"""One table of a DuckDB file, read with nothing else in reach: no other file, no extension, one
+thread.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,7 +53,9 @@ def duckdb_columns(path: Path, reading: Reading) -> list[FileColumn]:
 def duckdb_blocks(
     path: Path, wanted: Sequence[str], reading: Reading, most: int | None = None
 ) -> Iterator[FileBlock]:
-    """The wanted columns with the table's types, in the order in which the file holds the rows. Raises CuratorError."""
+    """The wanted columns with the table's types, in the order in which the file holds the rows.
+    Raises CuratorError.
+    """
     with _opened(path) as connection:
         table = _quoted(reading)
         total = connection.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]  # noqa: S608 - quoted

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that read the formats of others: optional, and a sentence where one is not installed."""
+"""Libraries that read the formats of others: optional, and a sentence where one is not
+installed.
+"""
 
 from importlib import import_module
 from types import ModuleType
@@ -8,7 +10,9 @@ from reticent_server.errors import CuratorError
 
 
 def library(module: str, extra: str, what: str) -> ModuleType:
-    """The module. what: for which files, in words. Raises CuratorError that says what to install."""
+    """The module. what: for which files, in words. Raises CuratorError that says what to
+    install.
+    """
     try:
         return import_module(module)
     except ImportError:

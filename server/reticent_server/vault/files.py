@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens a private file by what it begins with: one interface for text, columnar files, spreadsheets, and what SAS, Stata, SPSS
-and DuckDB write."""
+"""Opens a private file by what it begins with: one interface for text, columnar files,
+spreadsheets, and what SAS, Stata, SPSS and DuckDB write.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,10 +38,11 @@ Blocks = Callable[[Path, Sequence[str], Reading, int | None], Iterator[FileBlock
 
 @dataclass(frozen=True, slots=True)
 class FileReader:
-    """columns: with a complete reading. blocks: the wanted columns. reading: completes what is said. sheets: among which one is
-    read; none where a file is one table. has_texts: whether its
-    cells are texts, of numbers in any style. is_foreign: whether a library of a format of somebody else's takes the file
-    apart, which is done in a cell whoever loads it."""
+    """columns: with a complete reading. blocks: the wanted columns. reading: completes what is
+    said. sheets: among which one is read; none where a file is one table. has_texts: whether its
+    cells are texts, of numbers in any style. is_foreign: whether a library of a format of somebody
+    else's takes the file apart, which is done in a cell whoever loads it.
+    """
 
     columns: Callable[[Path, Reading], list[FileColumn]]
     blocks: Blocks
@@ -76,7 +78,9 @@ _MARKS = {
     bytes(12) + b"\xc2\xea\x81\x60": FileFormat.SAS,
     b"HEADER RECORD*******LIB": FileFormat.SAS,
 }
-"""What files begin with (the formats' specifications). Stata's of before version 13 have their ending alone."""
+"""What files begin with (the formats' specifications). Stata's of before version 13 have their
+ending alone.
+"""
 
 _SUFFIXES = {".parquet": FileFormat.PARQUET, ".dta": FileFormat.STATA}
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
@@ -97,7 +101,9 @@ _OTHERS = {
 
 
 def file_format(path: Path) -> FileFormat:
-    """The format of a file by its first bytes; a name in .parquet without them is a broken one. CuratorError."""
+    """The format of a file by its first bytes; a name in .parquet without them is a broken one.
+    CuratorError.
+    """
     try:
         with path.open("rb") as file:
             begins = file.read(_LONGEST)
@@ -118,8 +124,9 @@ def reader_of(path: Path, reading: Reading) -> FileReader:
 
 
 def read_file_as(path: Path, said: Reading) -> Reading:
-    """What is said of how a file is read, and for the rest what it looks like; but for the style of numbers.
-    Raises CuratorError."""
+    """What is said of how a file is read, and for the rest what it looks like; but for the style of
+    numbers. Raises CuratorError.
+    """
     known = said.over(Reading(format=(said.format or file_format(path).value)))
     return reader_of(path, known).reading(path, known)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a table's names stand, by its first rows as texts: titles may stand above them, and some tables have none."""
+"""Where a table's names stand, by its first rows as texts: titles may stand above them, and some
+tables have none.
+"""
 
 import re
 from collections import Counter
@@ -23,8 +25,9 @@ def column_names(header: Sequence[str]) -> list[str]:
 def header_row(rows: Sequence[Sequence[str]]) -> int | None:
     """The position of the row that holds the names; None: the table begins without names.
 
-    rows: the first ones, as texts, of which none is blank. The table has the width that most of them have; the first
-    row of that width holds its names, unless a number or a date stands in it above others.
+    rows: the first ones, as texts, of which none is blank. The table has the width that most of
+    them have; the first row of that width holds its names, unless a number or a date stands in it
+    above others.
     """
     widths = Counter(_width(row) for row in rows)
     if not widths:
@@ -35,7 +38,9 @@ def header_row(rows: Sequence[Sequence[str]]) -> int | None:
 
 
 def _is_wide(row: Sequence[str], usual: int) -> bool:
-    """Whether it may be the header: some rows below may have more cells at their end than the header, and the reverse."""
+    """Whether it may be the header: some rows below may have more cells at their end than the
+    header, and the reverse.
+    """
     filled = sum(bool(cell) for cell in row)
     return _width(row) >= usual and 2 * filled > usual
 
@@ -47,7 +52,9 @@ def _width(row: Sequence[str]) -> int:
 
 
 def _holds_cells(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
-    """Whether the row is one of cells: above each column of numbers it has a number, and there is such a column."""
+    """Whether the row is one of cells: above each column of numbers it has a number, and there is
+    such a column.
+    """
     numeric = []
     for k, cell in enumerate(first):
         cells = [row[k] for row in below if k < len(row) and row[k]]

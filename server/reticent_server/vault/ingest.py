@@ -29,9 +29,10 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A stored table. n: its rows, or its persons. For the curator only: clipped, by column, how many values were
-    outside the bounds; left_out, how many rows beyond `max_rows` of a person are not stored; outside, how many
-    persons of the file have no place in the population."""
+    """A stored table. n: its rows, or its persons. For the curator only: clipped, by column, how
+    many values were outside the bounds; left_out, how many rows beyond `max_rows` of a person are
+    not stored; outside, how many persons of the file have no place in the population.
+    """
 
     source: VaultTable
     clipped: Mapping[str, int]
@@ -54,13 +55,14 @@ def ingest(
     key: bytes = b"",
     placing: Placing | None = None,
 ) -> Loaded:
-    """Stores every row of a file in its order, or by persons, and commits the table. What the schema does not say of how
-    the file is read is understood from it.
+    """Stores every row of a file in its order, or by persons, and commits the table. What the
+    schema does not say of how the file is read is understood from it.
 
-    strict: a value outside the bounds is refused instead of clipped, and so is a person's row beyond `max_rows`.
-    progress: called after every block with the fraction done. Raises CuratorError naming rows and
-    columns of bad cells. key: under which the vault names persons and files (vault.names); empty: it does not. placing: the
-    places of the population's persons, which the table takes; None: it has an order of its own.
+    strict: a value outside the bounds is refused instead of clipped, and so is a person's row
+    beyond `max_rows`. progress: called after every block with the fraction done. Raises
+    CuratorError naming rows and columns of bad cells. key: under which the vault names persons and
+    files (vault.names); empty: it does not. placing: the places of the population's persons, which
+    the table takes; None: it has an order of its own.
     """
     clipped = {column.name: 0 for column in schema.columns}
     naming = Naming(schema.unit, key)
@@ -111,7 +113,9 @@ def wanted_columns(schema: Schema) -> list[str]:
 def encode_block(
     schema: Schema, block: FileBlock, problems: Problems, *, strict: bool
 ) -> dict[str, Encoded] | None:
-    """Every declared column of a block; None where a cell of the file is bad, which `problems` then knows."""
+    """Every declared column of a block; None where a cell of the file is bad, which `problems` then
+    knows.
+    """
     encoded: dict[str, Encoded] = {}
     numbers = schema.reading.numbers
     for position, column in enumerate(schema.columns):
@@ -143,8 +147,9 @@ class EncodedBlock:
 
 
 def encoded_blocks(path: Path, schema: Schema, *, strict: bool) -> Iterator[EncodedBlock]:
-    """The blocks of a file until one has a bad cell; the rest is then only looked at, and all that is wrong is said.
-    Raises CuratorError naming rows and columns."""
+    """The blocks of a file until one has a bad cell; the rest is then only looked at, and all that
+    is wrong is said. Raises CuratorError naming rows and columns.
+    """
     problems = Problems()
     try:
         for block in read_blocks(path, wanted_columns(schema), schema.reading):
@@ -157,7 +162,9 @@ def encoded_blocks(path: Path, schema: Schema, *, strict: bool) -> Iterator[Enco
 
 
 def as_read(path: Path, schema: Schema) -> Schema:
-    """The schema with everything said of how the file is read: by itself, else understood. Raises CuratorError."""
+    """The schema with everything said of how the file is read: by itself, else understood. Raises
+    CuratorError.
+    """
     numeric = [c.source for c in schema.columns if c.source and _is_of_numbers(c)]
     reading = understood(path, schema.reading, wanted_columns(schema), list(dict.fromkeys(numeric)))
     return replace(schema, reading=reading)
@@ -169,7 +176,9 @@ def _is_of_numbers(column: Column) -> bool:
 
 
 def derive(column: Column, derived: Derived, encoded: Mapping[str, Encoded]) -> Encoded:
-    """A derived column of a block from the stored values of others; missing where one of them is."""
+    """A derived column of a block from the stored values of others; missing where one of them
+    is.
+    """
     missing = np.logical_or.reduce([encoded[name].missing for name in derived.reads])
     values = derived_values(derived, {name: encoded[name].values for name in derived.reads})
     known = np.where(missing, column.lower, values)
@@ -191,7 +200,9 @@ class Naming:
         return fingerprint(self.key) if self.key and self.unit.column is not None else ""
 
     def column(self, block: FileBlock) -> dict[str, pa.Array]:
-        """The stored column of a block's names, if there is one. Raises CuratorError for a row without a unit."""
+        """The stored column of a block's names, if there is one. Raises CuratorError for a row
+        without a unit.
+        """
         if not self.fingerprint or self.unit.column is None:
             return {}
         return {PERSON: pa.array(hashes(unit_texts(block, self.unit.column), self.key))}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of SAS (.sas7bdat, .xpt), Stata (.dta) and SPSS (.sav, .zsav), by pyreadstat: codes, with the labels of their dictionary.
+"""Files of SAS (.sas7bdat, .xpt), Stata (.dta) and SPSS (.sav, .zsav), by pyreadstat: codes, with
+the labels of their dictionary.
 
-Codes that the dictionary declares missing, and SAS's and Stata's special missing values, are null. A column with
-labels for its values has the codes as texts, so that labels become levels. The parser is in C and reads what
-strangers wrote: it runs in a cell (intake.cell) alone.
+Codes that the dictionary declares missing, and SAS's and Stata's special missing values, are null.
+A column with labels for its values has the codes as texts, so that labels become levels. The parser
+is in C and reads what strangers wrote: it runs in a cell (intake.cell) alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -115,7 +116,9 @@ def _text(value: object) -> str:
 
 
 def _read(path: Path, reading: Reading, **how: Any) -> Any:
-    """What pyreadstat gives. Raises CuratorError for every failure of its parser: texts may quote cells."""
+    """What pyreadstat gives. Raises CuratorError for every failure of its parser: texts may quote
+    cells.
+    """
     stats = library("pyreadstat", "stats", "Files of SAS, Stata and SPSS")
     names = _FUNCTIONS[reading.format or "spss"]
     with path.open("rb") as file:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of numbers as a file writes them, with its decimal sign and its sign between thousands → plain ones."""
+"""Texts of numbers as a file writes them, with its decimal sign and its sign between thousands →
+plain ones.
+"""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +15,9 @@ def are_numbers(cells: pa.Array, style: NumberStyle) -> pa.Array:
 
 
 def plain_numbers(cells: pa.Array, style: NumberStyle) -> pa.Array:
-    """The texts with a decimal point and nothing between thousands; null for what is no number of that style."""
+    """The texts with a decimal point and nothing between thousands; null for what is no number of
+    that style.
+    """
     numbers = pc.if_else(are_numbers(cells, style), cells, None)
     if style.groups:
         numbers = pc.replace_substring_regex(numbers, style.groups, "")

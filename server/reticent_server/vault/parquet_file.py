@@ -12,8 +12,9 @@ from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import FileBlock, FileColumn, find_columns, rows_per_block
 
 BLOCK_BYTES = 64 << 20
-"""Of a block's cells as the footer says their size: twice what a block of rows_per_block numbers takes, and longer
-texts come in shorter blocks."""
+"""Of a block's cells as the footer says their size: twice what a block of rows_per_block numbers
+takes, and longer texts come in shorter blocks.
+"""
 
 CELL_BYTES = 8
 """What a cell takes in memory at least, however few bytes of the file tell a run of equal ones."""
@@ -50,7 +51,9 @@ def parquet_columns(path: Path, reading: Reading) -> list[FileColumn]:  # noqa: 
 
 
 def unpacked_bytes(path: Path) -> int:
-    """What the cells of a Parquet file take at least in memory, by its footer alone. Raises CuratorError."""
+    """What the cells of a Parquet file take at least in memory, by its footer alone. Raises
+    CuratorError.
+    """
     try:
         footer = pq.read_metadata(path)
     except (pa.ArrowException, OSError):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that is wrong with a file, in one message: it may quote cells, because only the curator reads it."""
+"""Everything that is wrong with a file, in one message: it may quote cells, because only the
+curator reads it.
+"""
 
 from dataclasses import dataclass, field
 

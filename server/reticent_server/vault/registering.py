@@ -27,7 +27,9 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A checked source. clipped: by column, how many values are outside the bounds (curator only)."""
+    """A checked source. clipped: by column, how many values are outside the bounds (curator
+    only).
+    """
 
     source: Registered
     clipped: Mapping[str, int]
@@ -41,8 +43,9 @@ def register_files(
     strict: bool = False,
     progress: Progress = lambda _: None,
 ) -> Registration:
-    """Pins the Parquet files of a directory, or at s3://BUCKET/PREFIX of the store. Raises CuratorError naming file,
-    row and column."""
+    """Pins the Parquet files of a directory, or at s3://BUCKET/PREFIX of the store. Raises
+    CuratorError naming file, row and column.
+    """
     folder = folder_at(address, store)
     wanted = wanted_columns(schema)
     source = pin_files(folder, wanted)

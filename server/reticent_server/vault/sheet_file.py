@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Excel files (.xlsx): one sheet, as texts, from the row of its names on.
 
-Read by calamine (python-calamine), a parser in Rust that expands no entities and takes 32 bytes a cell of the rectangle
-that holds a sheet's cells. It reads a whole sheet at once, so that Excel files are read in a cell (intake.cell) alone, whose
-limits of memory and time are those of zip bombs, deep XML and cells far away from the others; what the archive's
-directory says of its size is refused before. Cells become texts: dates 2020-01-31, whole numbers without a point, others by the
+Read by calamine (python-calamine), a parser in Rust that expands no entities and takes 32 bytes a
+cell of the rectangle that holds a sheet's cells. It reads a whole sheet at once, so that Excel
+files are read in a cell (intake.cell) alone, whose limits of memory and time are those of zip
+bombs, deep XML and cells far away from the others; what the archive's directory says of its size is
+refused before. Cells become texts: dates 2020-01-31, whole numbers without a point, others by the
 shortest digits that are the same number; so a sheet is understood as a text file is.
 """
 
@@ -66,7 +67,9 @@ def sheet_columns(path: Path, reading: Reading) -> list[FileColumn]:
 def sheet_blocks(
     path: Path, wanted: Sequence[str], reading: Reading, most: int | None = None
 ) -> Iterator[FileBlock]:
-    """The wanted columns as texts. Rows are told by their number in the sheet, too. Raises CuratorError."""
+    """The wanted columns as texts. Rows are told by their number in the sheet, too. Raises
+    CuratorError.
+    """
     names, rows = _headed(_rows(_book(path), reading, path), reading, path)
     rows = _without_end(rows)
     positions = find_columns(names, wanted, path.name)
@@ -155,8 +158,9 @@ def _headed(
 
 
 def _without_end(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Without the rows at the end whose cells are all empty. One between others is a record of missing cells: how many
-    there are of these is private, so that n does not tell it."""
+    """Without the rows at the end whose cells are all empty. One between others is a record of
+    missing cells: how many there are of these is private, so that n does not tell it.
+    """
     held: list[int] = []
     for number, row in rows:
         if not any(row):

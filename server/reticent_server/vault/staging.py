@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that curators have sent and not loaded yet: a folder that only the server's account can read.
+"""Files that curators have sent and not loaded yet: a folder that only the server's account can
+read.
 
-Each file has a folder of its own with a random name, and beside it what its curator has filled in so far. It is
-deleted when it is loaded or given up, and KEPT_SECONDS after it was last looked at.
+Each file has a folder of its own with a random name, and beside it what its curator has filled in
+so far. It is deleted when it is loaded or given up, and KEPT_SECONDS after it was last looked at.
 """
 
 import json
@@ -38,7 +39,9 @@ _NOTHING = "There is no such file; it may have been given up, or have waited for
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A file that waits, or a folder of them. fields: of its schema's form, as they were sent last."""
+    """A file that waits, or a folder of them. fields: of its schema's form, as they were sent
+    last.
+    """
 
     id: str
     owner: str
@@ -99,12 +102,16 @@ class Staging:
         self._clock = clock
 
     def receive(self, owner: str, name: str) -> Incoming:
-        """owner: whose file it is; nobody else sees it. Raises Conflict where too many of hers or his wait."""
+        """owner: whose file it is; nobody else sees it. Raises Conflict where too many of hers or
+        his wait.
+        """
         self._make_room(owner)
         return Incoming(self._folder / token_hex(16), name, owner, self._clock)
 
     def refer(self, owner: str, folder: Path) -> StagedFile:
-        """A folder of files that stay where they are, for which a schema is filled in. Raises Conflict."""
+        """A folder of files that stay where they are, for which a schema is filled in. Raises
+        Conflict.
+        """
         self._make_room(owner)
         staged = StagedFile(token_hex(16), owner, folder.resolve(), {})
         (self._folder / staged.id).mkdir(mode=0o700)
@@ -142,7 +149,9 @@ class Staging:
         shutil.rmtree(self._folder / staged.id, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Deletes what nobody has looked at for KEPT_SECONDS, and what was never received wholly."""
+        """Deletes what nobody has looked at for KEPT_SECONDS, and what was never received
+        wholly.
+        """
         oldest = self._clock.now().timestamp() - KEPT_SECONDS
         for folder in self._folders():
             state = folder / _STATE
@@ -164,7 +173,9 @@ class Staging:
 
 
 def staging_folder(given: Path | None, vault_url: str) -> Path | None:
-    """Where files wait: the folder that is set, or one beside a vault that is a file; else nowhere. CuratorError."""
+    """Where files wait: the folder that is set, or one beside a vault that is a file; else nowhere.
+    CuratorError.
+    """
     file = parse_url(vault_url).file
     beside = None if file is None else file.with_name(f"{file.name}.staging")
     return given or beside

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a text file is to be read: its encoding by its bytes, its separator, quotes and header by its first rows."""
+"""How a text file is to be read: its encoding by its bytes, its separator, quotes and header by its
+first rows.
+"""
 
 import codecs
 import csv
@@ -46,7 +48,9 @@ def text_reading(path: Path, said: Reading) -> Reading:
 
 
 def _encoding(path: Path) -> str:
-    """The only one that fits the bytes: UTF-8 where all of them are, else Windows-1252, which names all letters of Latin-1."""
+    """The only one that fits the bytes: UTF-8 where all of them are, else Windows-1252, which names
+    all letters of Latin-1.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         begins = file.read(4)
@@ -64,7 +68,9 @@ def _encoding(path: Path) -> str:
 
 
 def _refuse_zero_bytes(path: Path) -> None:
-    """No such text has any: raises CuratorError for UTF-16 without its mark, and for what is no text."""
+    """No such text has any: raises CuratorError for UTF-16 without its mark, and for what is no
+    text.
+    """
     with path.open("rb") as file:
         while part := file.read(_AT_ONCE):
             if b"\0" in part:
@@ -85,7 +91,9 @@ def _of_one_byte(path: Path) -> str:
 
 
 def _sample(path: Path, encoding: str) -> str:
-    """The first whole lines; what cannot be decoded is told with its line by whoever reads the file."""
+    """The first whole lines; what cannot be decoded is told with its line by whoever reads the
+    file.
+    """
     with path.open("rb") as file:
         data = file.read(_SAMPLE)
     text = data.decode(ENCODINGS[encoding], "replace")
@@ -102,7 +110,9 @@ def _quote(sample: str) -> str:
 
 
 def _rows_by(sample: str, reading: Reading, most: int) -> list[tuple[int, list[str]]]:
-    """The first rows that are not blank, each with the line on which it begins; fewer where quotes break off."""
+    """The first rows that are not blank, each with the line on which it begins; fewer where quotes
+    break off.
+    """
     rows: list[tuple[int, list[str]]] = []
     reader = csv.reader(io.StringIO(sample, newline=""), **dialect(reading))
     line = 1
@@ -119,9 +129,11 @@ def _rows_by(sample: str, reading: Reading, most: int) -> list[tuple[int, list[s
 
 
 def _separator(sample: str, known: Reading) -> str:
-    """The one by which most rows have the same number of cells, above one; a comma where none makes several.
+    """The one by which most rows have the same number of cells, above one; a comma where none makes
+    several.
 
-    Of two that split all rows alike the comma is the last: it stands in numbers and in sentences, too.
+    Of two that split all rows alike the comma is the last: it stands in numbers and in sentences,
+    too.
     """
     best, score = "comma", 0.0
     for name in _PREFERRED:

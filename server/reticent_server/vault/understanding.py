@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is understood of a private file: how it is read, what its columns may be, its first rows, and what must be asked.
+"""What is understood of a private file: how it is read, what its columns may be, its first rows,
+and what must be asked.
 
-What is said is never guessed again. A file that can be read in two ways is not read in either: decimal signs and the
-order of day and month are decided by the cells, or asked.
+What is said is never guessed again. A file that can be read in two ways is not read in either:
+decimal signs and the order of day and month are decided by the cells, or asked.
 """
 
 from collections.abc import Sequence
@@ -24,16 +25,22 @@ from reticent_server.vault.files import (
 )
 
 ROWS = 5
-"""Rows of a preview: enough to see what the texts of a column look like, on one screen with its fields."""
+"""Rows of a preview: enough to see what the texts of a column look like, on one screen with its
+fields.
+"""
 
 LONGEST = 40
 """Characters of a cell that are shown."""
 
 SCANNED = 1 << 21
-"""Cells that are looked at: some seconds of processor time. A table of 20 columns has 100,000 rows of them."""
+"""Cells that are looked at: some seconds of processor time. A table of 20 columns has 100,000 rows
+of them.
+"""
 
 _FIRST_ROWS = 1 << 13
-"""Rows of the first block: few, so that a small file costs little and a broken one is known early."""
+"""Rows of the first block: few, so that a small file costs little and a broken one is known
+early.
+"""
 
 _DECIMAL = (
     "Numbers such as 1,234 stand in the file: say whether the comma is the decimal sign (`decimal: comma`) or stands between "
@@ -63,7 +70,9 @@ class ScannedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """reading: complete but for what is asked. sheets: of the file, from which one is read. rows: that were looked at; whole: whether they are all."""
+    """reading: complete but for what is asked. sheets: of the file, from which one is read. rows:
+    that were looked at; whole: whether they are all.
+    """
 
     reading: Reading
     columns: tuple[ScannedColumn, ...]
@@ -131,7 +140,9 @@ def _styled(known: Reading, style: NumberStyle) -> Reading:
 def number_style(
     path: Path, known: Reading, scans: Sequence[ColumnScan]
 ) -> tuple[NumberStyle | None, str]:
-    """(the style in which most columns are numbers, ""), or (None, what must be asked); (None, "") for typed numbers."""
+    """(the style in which most columns are numbers, ""), or (None, what must be asked); (None, "")
+    for typed numbers.
+    """
     if not reader_of(path, known).has_texts:
         return None, ""
     if known.decimal is not None:
@@ -149,7 +160,9 @@ def number_style(
 
 
 def _is_either(numeric: Sequence[ColumnScan]) -> bool:
-    """Whether a point in some column may stand between thousands, and in no other is a decimal sign for sure."""
+    """Whether a point in some column may stand between thousands, and in no other is a decimal sign
+    for sure.
+    """
     pointed = [scan for scan in numeric if "." in scan.signs]
     return bool(pointed) and all(_POINT_GROUPS in scan.styles for scan in pointed)
 
@@ -178,8 +191,10 @@ def two_forms(scan: ColumnScan) -> tuple[str, str] | None:
 
 
 def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequence[str]) -> Reading:
-    """How a file is read whose schema is known. wanted: its columns; numeric: those of numbers. What the schema does not say is
-    understood from the file. Raises CuratorError, too where the file can be read in two ways."""
+    """How a file is read whose schema is known. wanted: its columns; numeric: those of numbers.
+    What the schema does not say is understood from the file. Raises CuratorError, too where the
+    file can be read in two ways.
+    """
     known = read_file_as(path, _usual(path, said, wanted))
     if known.decimal is not None or not numeric or not reader_of(path, known).has_texts:
         return known

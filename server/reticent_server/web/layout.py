@@ -3,10 +3,12 @@
 fields, so that every kind has them.
 
 1. A single value is a fact; so is an interval, by its name.
-2. Lists of one length that stand beside each other are the columns of one table; its texts (terms, levels) name the rows.
-   Edges of k + 1 bins beside lists of length k are their bins; a grid of numbers (times, probabilities) names rows that no text does.
-3. A list of records is stacked: what is a fact in each is a column of one table, and tables of the same columns stand below each
-   other; the record's level, column or tau is the first column. What all records have in common is a fact.
+2. Lists of one length that stand beside each other are the columns of one table; its texts (terms,
+   levels) name the rows. Edges of k + 1 bins beside lists of length k are their bins; a grid of
+   numbers (times, probabilities) names rows that no text does.
+3. A list of records is stacked: what is a fact in each is a column of one table, and tables of the
+   same columns stand below each other; the record's level, column or tau is the first column. What
+   all records have in common is a fact.
 4. A matrix is a table with names at both sides.
 
 Every number of the result is in one of these, but for those of an estimate that is not

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a form shows for a question's field: made from the field's type alone, so that every kind has a form."""
+"""What a form shows for a question's field: made from the field's type alone, so that every kind
+has a form.
+"""
 
 import json
 import re
@@ -20,7 +22,9 @@ _FIRST: Mapping[str, str] = {
     "loss": "Least squares or robust?",
     "target": "Maximum likelihood or robust?",
 }
-"""What a reader of coefficients must know before anything else, as questions: huber and tukey, or robust, bound what single records do."""
+"""What a reader of coefficients must know before anything else, as questions: huber and tukey, or
+robust, bound what single records do.
+"""
 
 _CHOICES: Mapping[str, str] = {
     "squared": "Least squares, as most software",
@@ -34,8 +38,10 @@ _CHOICES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One field. look: which control shows it. choices: of a choice. told: what the field is. is_needed: without a
-    default. default: as text. is_of_persons: whether it has a meaning only where the unit is a person."""
+    """One field. look: which control shows it. choices: of a choice. told: what the field is.
+    is_needed: without a default. default: as text. is_of_persons: whether it has a meaning only
+    where the unit is a person.
+    """
 
     name: str
     look: str
@@ -75,7 +81,9 @@ class Control:
 
     @property
     def is_of_question(self) -> bool:
-        """Whether it says what is asked about, rather than how: such texts are kept when another kind is chosen."""
+        """Whether it says what is asked about, rather than how: such texts are kept when another
+        kind is chosen.
+        """
         return self.is_text or self.adds or self.look == "name"
 
     @property
@@ -85,7 +93,9 @@ class Control:
 
 
 def controls(kind: Kind[Any]) -> tuple[Control, ...]:
-    """The controls of a kind's question: those without a default first, then what it is about, then which records."""
+    """The controls of a kind's question: those without a default first, then what it is about, then
+    which records.
+    """
     hints = get_type_hints(kind.query, include_extras=True)
     made = [
         _control(f, hints[f.name], kind.query) for f in fields(kind.query) if f.name not in _OWN
@@ -94,7 +104,9 @@ def controls(kind: Kind[Any]) -> tuple[Control, ...]:
 
 
 def given(controls: Sequence[Control], texts: Mapping[str, str]) -> dict[str, Any]:
-    """The question's fields as JSON, of a form's texts; what is empty or as by default is left out."""
+    """The question's fields as JSON, of a form's texts; what is empty or as by default is left
+    out.
+    """
     values = {}
     for control in controls:
         text = texts.get(control.key, "").strip()
@@ -147,7 +159,9 @@ def _look(hint: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _look_of_annotated(plain: Any, marks: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
-    """A name of a column and a formula are known by what is annotated: their limits, and an example with a tilde."""
+    """A name of a column and a formula are known by what is annotated: their limits, and an example
+    with a tilde.
+    """
     if plain is str and _begins_as(Name, marks):
         return "name", ()
     if plain is str and _begins_as(Text, marks):
@@ -161,7 +175,9 @@ def _begins_as(annotated: Any, marks: Sequence[Any]) -> bool:
 
 
 def _look_of_one(parts: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
-    """Of several types: that of the only one; a question as JSON; else a number, several, or a word."""
+    """Of several types: that of the only one; a question as JSON; else a number, several, or a
+    word.
+    """
     if len(parts) == 1:
         return _look(parts[0])
     return ("json" if any(is_dataclass(part) for part in parts) else "value"), ()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question that is being written: the texts of its form, and what is wrong with them, at the field."""
+"""A question that is being written: the texts of its form, and what is wrong with them, at the
+field.
+"""
 
 import json
 import re
@@ -36,8 +38,9 @@ _POSITION = re.compile(r"position (\d+) of the (\w+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What is wrong. field: the name of the question's field; empty: none in particular. caret: the text up to the
-    place, and the text; None: no place is known."""
+    """What is wrong. field: the name of the question's field; empty: none in particular. caret: the
+    text up to the place, and the text; None: no place is known.
+    """
 
     said: str
     field: str = ""
@@ -60,8 +63,9 @@ class QuestionDraft:
         return CONTROLS[self.kind.name]
 
     def controls_for(self, facts: DatasetFacts) -> tuple[Control, ...]:
-        """The controls that a form about a data set shows: those for persons where the unit is one, or where one is
-        filled in, so that what is sent is always seen."""
+        """The controls that a form about a data set shows: those for persons where the unit is one,
+        or where one is filled in, so that what is sent is always seen.
+        """
         has_persons = bool(facts.schema.unit.column)
         return tuple(
             replace(c, told=own_example(c.told, c.name, facts.schema))
@@ -84,7 +88,9 @@ class QuestionDraft:
         return body | ({"project": self.project} if self.project else {})
 
     def trouble(self, error: ReticentError, columns: Sequence[str]) -> Trouble:
-        """An error at its field: of a formula with the place in its text, and the column that may have been meant."""
+        """An error at its field: of a formula with the place in its text, and the column that may
+        have been meant.
+        """
         placed = _placed(self, error.detail.replace(_ELSEWHERE, ""))
         meant = [] if placed.caret is None else _meant(*placed.caret, columns)
         return replace(placed, said=f"{placed.said} Did you mean {meant[0]}?") if meant else placed
@@ -108,8 +114,9 @@ def query_texts(query: Mapping[str, Any]) -> dict[str, str]:
 
 
 def draft_of(dataset: str, fields: Mapping[str, str]) -> QuestionDraft:
-    """The draft of a form's fields; of a kind that there is not, the first. A kind that is being chosen gets the columns
-    and formulas that were written for another, and its own settings."""
+    """The draft of a form's fields; of a kind that there is not, the first. A kind that is being
+    chosen gets the columns and formulas that were written for another, and its own settings.
+    """
     named = {kind.name: kind for kind in OFFERED}
     chosen = fields.get("choose", "")
     kind = named.get(chosen or fields.get("kind", ""), OFFERED[0])
@@ -125,7 +132,9 @@ def draft_of(dataset: str, fields: Mapping[str, str]) -> QuestionDraft:
 
 
 def asked(body: Mapping[str, Any], key: str | None = None) -> Ask:
-    """The request of a body, held to the limits of the interface. Raises InvalidRequest and its kinds."""
+    """The request of a body, held to the limits of the interface. Raises InvalidRequest and its
+    kinds.
+    """
     try:
         return RequestBody.model_validate_json(json.dumps(body)).ask(key)
     except ValidationError as error:
@@ -162,7 +171,9 @@ def _in_list(text: str, column: str) -> str:
 
 
 def _in_formula(text: str, column: str) -> str:
-    """The formula with one more term; the first column is the response. A plain term is taken out again."""
+    """The formula with one more term; the first column is the response. A plain term is taken out
+    again.
+    """
     name, text = quote(column), text.strip()
     if not text:
         return f"{name} ~ "

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A release as a script that replays it for free, or as a document with its guarantee's sentence."""
+"""A release as a script that replays it for free, or as a document with its guarantee's
+sentence.
+"""
 
 import html
 import json
@@ -29,7 +31,9 @@ class Export:
 
 
 def formats() -> dict[str, str]:
-    """The formats that can be written here, with their labels; Word only where its library is installed."""
+    """The formats that can be written here, with their labels; Word only where its library is
+    installed.
+    """
     return {
         name: each.label
         for name, each in EXPORTS.items()
@@ -97,7 +101,9 @@ def promise(document: Document) -> str:
 
 
 def _answers(document: Document) -> list[str]:
-    """The first line: which question a model's numbers answer. Empty where the kind's name says it."""
+    """The first line: which question a model's numbers answer. Empty where the kind's name says
+    it.
+    """
     line = document.get("answers")
     return [f"{line}."] if line else []
 
@@ -215,7 +221,8 @@ def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
 
 
 def _csv(document: Document, url: str) -> bytes:  # noqa: ARG001
-    """The tables below each other, an empty line between two, then single values: numbers with all their digits, intervals in two columns.
+    """The tables below each other, an empty line between two, then single values: numbers with all
+    their digits, intervals in two columns.
 
     No cell begins as a formula of a spreadsheet would.
     """

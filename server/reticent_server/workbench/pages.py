@@ -64,8 +64,9 @@ async def dataset(visit: Asking, name: str) -> Response:
 
 @router.post("/datasets/{name}/run")
 async def run(visit: Running, name: str) -> Response:
-    """Charges and runs what was forecast. The idempotency key is made of the form's token: however often the
-    form is sent, it is charged once, and leads to the same release."""
+    """Charges and runs what was forecast. The idempotency key is made of the form's token: however
+    often the form is sent, it is charged once, and leads to the same release.
+    """
     return await visit.at_its_turn(partial(_run, visit, name))
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A question's plan for its page, and the plans along its curve: from public facts, where plans are made (pipeline.planner)."""
+"""A question's plan for its page, and the plans along its curve: from public facts, where plans are
+made (pipeline.planner).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +26,9 @@ USUAL_LARGEST = 10.0
 
 @dataclass(frozen=True, slots=True)
 class TargetForecast:
-    """One of a model's two targets at the ε that is asked. answers: the reply's first line. question: of a form, as texts."""
+    """One of a model's two targets at the ε that is asked. answers: the reply's first line.
+    question: of a form, as texts.
+    """
 
     answers: str
     at: forecasting.ForecastPoint | None
@@ -33,7 +37,9 @@ class TargetForecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastPanel:
-    """A plan for the page. targets: the asked one and the other; empty where there is one only. at: the point of the curve at the ε that is asked. prices: of the curve's points, by ε."""
+    """A plan for the page. targets: the asked one and the other; empty where there is one only. at:
+    the point of the curve at the ε that is asked. prices: of the curve's points, by ε.
+    """
 
     plan: Mapping[str, Any]
     targets: tuple[TargetForecast, ...]
@@ -51,7 +57,9 @@ def _of_target(plan: Plan) -> TargetForecast:
 
 
 def forecast_panel(facts: DatasetFacts, ask: Ask, standing: Standing, body: str) -> ForecastPanel:
-    """Plans the question, and again along the curve. body: of the request, as JSON. Raises what planning raises."""
+    """Plans the question, and again along the curve. body: of the request, as JSON. Raises what
+    planning raises.
+    """
     _, ready = defaults.planned(facts, ask, standing)
 
     epsilon = ask.privacy.epsilon

@@ -15,8 +15,10 @@ from reticent_server.pipeline.coverage import coverage_json
 
 @dataclass(frozen=True, slots=True)
 class Purse:
-    """An account before and after a query. total, left, after: as ε. spent_share, query_share: of the account's
-    first amount (ε, or ρ under zcdp and gdp). of_rest: what part of the rest the query takes. None after: it does not suffice."""
+    """An account before and after a query. total, left, after: as ε. spent_share, query_share: of
+    the account's first amount (ε, or ρ under zcdp and gdp). of_rest: what part of the rest the
+    query takes. None after: it does not suffice.
+    """
 
     whose: str
     rule: str
@@ -29,14 +31,18 @@ class Purse:
 
 
 def money(epsilon: float) -> str:
-    """An ε that is paid: two decimals, and as many more as it has, so that no sum is named smaller than it is."""
+    """An ε that is paid: two decimals, and as many more as it has, so that no sum is named smaller
+    than it is.
+    """
     rounded = f"{epsilon:.2f}"
     return rounded if float(rounded) == epsilon else f"{epsilon:.9g}"
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a release is charged, as ε, what it leaves in each purse, and whether they would pay it now."""
+    """What a release is charged, as ε, what it leaves in each purse, and whether they would pay it
+    now.
+    """
 
     epsilon: float
     purses: tuple[Purse, ...]

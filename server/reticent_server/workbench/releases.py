@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One's releases: history with search, one release, two compared, and exports. All of it is free."""
+"""One's releases: history with search, one release, two compared, and exports. All of it is
+free.
+"""
 
 import json
 from collections.abc import Mapping
@@ -130,7 +132,9 @@ def _release(visit: Asking, release_id: str) -> dict[str, Any]:
 
 
 def _with_dates(visit: Asking, document: dict[str, Any]) -> dict[str, Any]:
-    """The release with dates in the place of days, as long as its data set says which columns are dates."""
+    """The release with dates in the place of days, as long as its data set says which columns are
+    dates.
+    """
     try:
         columns = visit.services.catalog.facts(document["dataset"]).schema.columns
     except NotFound:  # retired: the release stays, in days

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run as a process: adds the demonstration kind to the list, and asks it over HTTP and through the client.
+"""Run as a process: adds the demonstration kind to the list, and asks it over HTTP and through the
+client.
 
 python session.py DIRECTORY    of a small installation; prints what was learned as one line of JSON
 """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replies of an identity provider that was broken into: packed, endless, slow, or leading elsewhere."""
+"""Replies of an identity provider that was broken into: packed, endless, slow, or leading
+elsewhere.
+"""
 
 import gzip
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotation of the pepper: nobody's key changes, and in the end nothing is left under the old one."""
+"""Rotation of the pepper: nobody's key changes, and in the end nothing is left under the old
+one.
+"""
 
 import json
 import os
@@ -311,7 +313,9 @@ def test_a_curators_key_moves_too(server: Access, rotation: Rotation, engine: En
 def test_nobody_is_refused_while_peppers_are_rotated_under_load(
     engine: Engine, place: SecretsFile, clock: SetClock
 ) -> None:
-    """Two servers, asked by many at once, from before the first rotation until after the last pepper is retired."""
+    """Two servers, asked by many at once, from before the first rotation until after the last
+    pepper is retired.
+    """
     servers = [Access(engine, KeptPeppers(place), clock) for _ in range(2)]
     given = [servers[0].add_analyst(f"a{i}", by="t")[1] for i in range(3)]
     rotation, ended, refused = Rotation(engine, place, clock), Event(), []

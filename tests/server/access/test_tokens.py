@@ -126,7 +126,9 @@ def claims(provider: Provider) -> dict[str, Any]:
 
 
 def test_only_the_provider_signs(tokens: Tokens, provider: Provider) -> None:
-    """None, a shared secret made of the public key, another key, a key in the token, another algorithm."""
+    """None, a shared secret made of the public key, another key, a key in the token, another
+    algorithm.
+    """
     said, public = claims(provider), rsa(1)
     assert tokens.bearer(signed({"alg": "RS256", "kid": "k1"}, said, public), CLIENT) is not None
     own: RSAKey = RSAKey.generate_key(2048)
@@ -218,7 +220,9 @@ def test_a_sign_in_needs_its_own_nonce(tokens: Tokens, provider: Provider) -> No
 def test_keys_are_kept_and_fetched_again(
     tokens: Tokens, provider: Provider, clock: TwoClocks
 ) -> None:
-    """A new key is found, a withdrawn one is gone after FRESH_SECONDS, and forged ids ask seldom."""
+    """A new key is found, a withdrawn one is gone after FRESH_SECONDS, and forged ids ask
+    seldom.
+    """
 
     def is_valid(key: int) -> bool:
         provider.key = key

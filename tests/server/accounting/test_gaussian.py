@@ -88,7 +88,9 @@ def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> No
 )
 @pytest.mark.parametrize("delta", [1e-9, pytest.param(1e-6, marks=pytest.mark.audit), 1e-4])
 def test_another_accountant_says_the_same(epsilon: Any, delta: Any) -> None:
-    """Its discretised losses are rounded against the user, so its δ is a little above the true one."""
+    """Its discretised losses are rounded against the user, so its δ is a little above the true
+    one.
+    """
     rho = gaussian.rho_units(epsilon, delta) / RHO_UNITS
     found = pld.from_gaussian_mechanism(1 / np.sqrt(2 * rho), value_discretization_interval=1e-5)
     assert 0.98 * delta <= found.get_delta_for_epsilon(epsilon) <= 1.02 * delta

@@ -54,7 +54,9 @@ def test_nothing_is_allowed_for_nothing(epsilon: int, delta: int, second: int | 
 
 
 def test_the_slack_is_of_the_widest_cap() -> None:
-    """What is kept for discrete noise is SLACK of twice zCDP's ρ*, so no more than that may be spent."""
+    """What is kept for discrete noise is SLACK of twice zCDP's ρ*, so no more than that may be
+    spent.
+    """
     epsilon, delta = 10**6, 10**17  # there Gaussian noise has more than twice zCDP's ρ*
     widest = 2 * conversions.max_rho(epsilon, delta)
     assert caps(epsilon, delta, 0)[0] == widest
@@ -67,7 +69,9 @@ def test_the_slack_is_of_the_widest_cap() -> None:
 def test_the_epsilon_that_is_shown_is_what_is_proved(
     epsilon: float, delta: float, share: float
 ) -> None:
-    """Of any part of ρ*, with what is kept for discrete noise; and of all of it no more than the account has."""
+    """Of any part of ρ*, with what is kept for discrete noise; and of all of it no more than the
+    account has.
+    """
     rho = int(share * caps(round(epsilon * EPSILON_UNITS), round(delta * DELTA_UNITS), 0)[0])
     shown = epsilon_of(rho, delta)
     with mpmath.workdps(60):

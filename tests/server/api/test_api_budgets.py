@@ -16,7 +16,9 @@ from support.installations.small import Api, Installation
 
 COUNT = {"kind": "count"}
 SMOOTH = {"kind": "median", "column": "y", "mechanism": "smooth_sensitivity"}
-"""A Gaussian release, of which a zcdp account pays no δ; and one with an exception, for which it does."""
+"""A Gaussian release, of which a zcdp account pays no δ; and one with an exception, for which it
+does.
+"""
 
 
 @pytest.fixture
@@ -84,7 +86,9 @@ def test_the_curators_profile_takes_a_tenth_of_the_cap(services: Services) -> No
 def test_without_any_delta_the_policy_s_is_planned_and_the_release_refused(
     installation: Installation, services: Services
 ) -> None:
-    """A basic account of δ = 0 answers what needs none, and says what is left where one is needed."""
+    """A basic account of δ = 0 answers what needs none, and says what is left where one is
+    needed.
+    """
     someone = analyst(installation, services, "basic", epsilon=20.0, delta=0.0)
     found = plan(someone, COUNT, 0.5)
     assert (found["guarantee"]["delta"], found["budget"]["covered"]) == (1e-6, False)
@@ -171,7 +175,9 @@ def test_one_figure_in_one_unit_everywhere(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is left, by the budget, by a plan, by a refusal, by the console and by the command line."""
+    """What is left, by the budget, by a plan, by a refusal, by the console and by the command
+    line.
+    """
     someone = analyst(installation, services, "zcdp", epsilon=1.0, delta=1e-6)
     someone.post("/v1/releases", request(SMOOTH, 0.1))
     (account,) = someone.get("/v1/budget").json()["accounts"]

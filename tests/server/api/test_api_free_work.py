@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flood of free work over HTTP: everything else is answered, what is too much is refused, what nobody waits for is forgotten.
+"""A flood of free work over HTTP: everything else is answered, what is too much is refused, what
+nobody waits for is forgotten.
 
 Work is held by events, so that nothing depends on how fast the machine is.
 """
@@ -64,7 +65,9 @@ def limited(installation: Installation, **changed: Any) -> Iterator[Services]:
 def test_others_are_answered_while_plans_take_all_turns(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ana's first plan is worked on and her second waits; her third, and every other sort of free work, is refused at once."""
+    """ana's first plan is worked on and her second waits; her third, and every other sort of free
+    work, is refused at once.
+    """
     gate = Gate(monkeypatch)
     with limited(installation) as services:
         ana, bob = (Api(services, installation.keys[name]) for name in ("ana", "bob"))
@@ -106,7 +109,9 @@ def test_others_are_answered_while_plans_take_all_turns(
 def test_a_release_waits_for_its_turn_and_is_not_refused(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither one that is waited for nor one that is answered later; each is charged once it is planned, and not before."""
+    """Neither one that is waited for nor one that is answered later; each is charged once it is
+    planned, and not before.
+    """
     gate = Gate(monkeypatch)
     with limited(installation) as services:
         ana = Api(services, installation.keys["ana"])
@@ -137,7 +142,9 @@ def test_a_release_waits_for_its_turn_and_is_not_refused(
 def test_who_has_hung_up_is_forgotten(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plan, a release that is charged nothing, and a plan that is worked on: it ends, and the next one begins."""
+    """A plan, a release that is charged nothing, and a plan that is worked on: it ends, and the
+    next one begins.
+    """
     gate = Gate(monkeypatch)
     with limited(installation) as services:
         application = create_app(services)
@@ -214,7 +221,9 @@ class Abandoned:
 
 
 def test_pages_take_turns_too(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question in a page's address is worked on while another one is held: it waits; a page without one does not."""
+    """A question in a page's address is worked on while another one is held: it waits; a page
+    without one does not.
+    """
     gate = Gate(monkeypatch)
     with limited(installation) as services:
         application = create_app(services)
@@ -256,7 +265,9 @@ async def signed_in(http: httpx.AsyncClient, key: str) -> None:
 def test_what_the_budget_cannot_cover_is_not_planned(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under the rule zcdp (ana's ε = 100), and basic; the words are those of a charge that fails. A retry of an answered one is neither."""
+    """Under the rule zcdp (ana's ε = 100), and basic; the words are those of a charge that fails. A
+    retry of an answered one is neither.
+    """
     basic = installation.analyst("cy", epsilon=1, delta=1e-6)
     with limited(installation) as services:
         for key, left, dear in ((installation.keys["ana"], 99.0, 99.0), (basic, 1.0, 1.0)):

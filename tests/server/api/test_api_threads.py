@@ -23,8 +23,9 @@ SECONDS = 60
 def test_free_calls_and_other_analysts_are_answered_while_many_fits_run(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ana's 70 releases stand still, more than half of the threads are for, and that half is more than the
-    40 threads of everything else; bob's is computed."""
+    """ana's 70 releases stand still, more than half of the threads are for, and that half is more
+    than the 40 threads of everything else; bob's is computed.
+    """
     settings = installation.settings.model_copy(update={"release_threads": 120})
     with opened(settings) as services:
         check_meanwhile(services, installation, monkeypatch)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A flood of the most expensive plans on a served installation, beside a curator who opens a file that would fill the memory: its short form.
+"""A flood of the most expensive plans on a served installation, beside a curator who opens a file
+that would fill the memory: its short form.
 
-The long one, with times, is `python -m benchmarks flood`. Nothing here depends on how fast the machine is: a plan of the flood takes most of a
-second of processor time, and a dozen of them would have to end before one more request arrives.
+The long one, with times, is `python -m benchmarks flood`. Nothing here depends on how fast the
+machine is: a plan of the flood takes most of a second of processor time, and a dozen of them would
+have to end before one more request arrives.
 """
 
 import asyncio

@@ -15,7 +15,9 @@ SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, 0.0, 1.0),), Unit("person", 3))
 
 
 def test_no_version_has_other_places_than_its_population(catalog: Catalog) -> None:
-    """Whatever came between the reading of a file and its version: an earlier size of the population, or an order of its own."""
+    """Whatever came between the reading of a file and its version: an earlier size of the
+    population, or an order of its own.
+    """
 
     def visits(source: VaultTable, n: int) -> DatasetFacts:
         return catalog.add_version(

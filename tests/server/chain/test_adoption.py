@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A database of an earlier version is upgraded into the chain: its rows are adopted, then held to it."""
+"""A database of an earlier version is upgraded into the chain: its rows are adopted, then held to
+it.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was edited behind the program's back is refused when it is used, not only when it is verified."""
+"""What was edited behind the program's back is refused when it is used, not only when it is
+verified.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -231,7 +233,9 @@ LAUNDERED = {
 def test_an_act_does_not_record_what_somebody_has_edited(
     world: World, edit: Callable[..., None], name: str
 ) -> None:
-    """Else the edit would be found no more: the act is refused, and verify goes on naming the row."""
+    """Else the edit would be found no more: the act is refused, and verify goes on naming the
+    row.
+    """
     change, act = LAUNDERED[name]
     edit(change)
     before = world.ledger.verify()

@@ -72,7 +72,9 @@ def settings_in(place: Path) -> Settings:
 
 
 def propose(place: Path) -> list[str]:
-    """The ids of two proposals, for the lines that name one; olga, who decides them, has a key in a file."""
+    """The ids of two proposals, for the lines that name one; olga, who decides them, has a key in a
+    file.
+    """
     ids = []
     with opened(settings_in(place)) as services:
         (place / "olga").write_text(services.access.add_curator("olga", STAFF, by="t"))

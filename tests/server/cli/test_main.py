@@ -39,7 +39,9 @@ HEAVY = (
     "structlog",
     "uvicorn",
 )
-"""What a command that reads no row does without: the database and the printing of tables are half of its start."""
+"""What a command that reads no row does without: the database and the printing of tables are half
+of its start.
+"""
 
 COMMANDS_WITHOUT_ROWS = ("analyst", "budget", "curator", "dataset", "ledger", "proposal")
 WITHOUT_ROWS = (
@@ -101,7 +103,9 @@ def test_an_unexpected_error_is_one_line_without_its_text(
 
 
 def imports(commands: Sequence[tuple[str, ...]], place: Path) -> dict[str, set[str]]:
-    """For each command: which of HEAVY a new process has imported when it and those before it have ended."""
+    """For each command: which of HEAVY a new process has imported when it and those before it have
+    ended.
+    """
     program = (
         "import sys; from reticent_server.cli import main\n"
         f"for command in {list(commands)!r}:\n"
@@ -121,7 +125,9 @@ def imports(commands: Sequence[tuple[str, ...]], place: Path) -> dict[str, set[s
 
 
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
-    """The database library is needed to define the commands of a group, and not to list the groups."""
+    """The database library is needed to define the commands of a group, and not to list the
+    groups.
+    """
     groups = [(name, "--help") for name in COMMANDS_WITHOUT_ROWS]
     every, *each = imports([("--help",), *groups], tmp_path).values()
     assert every == set()

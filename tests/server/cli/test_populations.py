@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Populations as a curator makes them: places, units, persons of two of them, the second person, and earlier versions' data."""
+"""Populations as a curator makes them: places, units, persons of two of them, the second person,
+and earlier versions' data.
+"""
 
 import json
 import os

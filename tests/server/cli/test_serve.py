@@ -95,8 +95,9 @@ def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None
 
 
 def test_killed_in_mid_work_and_restarted_nothing_is_lost(installation: Installation) -> None:
-    """The reply is due in 20 s; the process is killed once the charge is committed. Its lease would last for an hour:
-    the next server sees that its holder is gone."""
+    """The reply is due in 20 s; the process is killed once the charge is committed. Its lease would
+    last for an hour: the next server sees that its holder is gone.
+    """
     key = installation.keys["ana"]
     with opened(installation.settings) as services:
         ana = services.access.authenticate(key)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings fail closed: nothing is open, off or shared by default, and no misspelt limit is no limit."""
+"""Settings fail closed: nothing is open, off or shared by default, and no misspelt limit is no
+limit.
+"""
 
 import pytest
 from pydantic import ValidationError

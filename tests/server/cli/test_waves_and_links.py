@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dataset append` and `dataset link`: persons are found again by their names, from the command line to the answers."""
+"""`dataset append` and `dataset link`: persons are found again by their names, from the command
+line to the answers.
+"""
 
 import json
 import os
@@ -84,7 +86,9 @@ def append(name: str, text: str, *more: str, status: int = 0) -> Any:
 
 
 def view(name: str, **features: str) -> list[dict[str, Any]]:
-    """The rows of a view of the current version, sorted: places of persons are nobody's business."""
+    """The rows of a view of the current version, sorted: places of persons are nobody's
+    business.
+    """
     settings = Settings()
     with open_catalog(settings) as catalog:
         facts = catalog.facts(name)
@@ -153,7 +157,9 @@ def test_rows_beyond_max_rows_are_left_out_or_refused(folder: Path) -> None:
 
 
 def test_a_version_keeps_its_rows_and_its_budget(folder: Path) -> None:
-    """What was released stays valid for its version: its table is there, as it was, and the population is one."""
+    """What was released stays valid for its version: its table is there, as it was, and the
+    population is one.
+    """
     load("visits", FIRST, "visits", "--population", "clinic")
     with open_catalog(Settings()) as catalog:
         before = catalog.facts("visits")

@@ -124,7 +124,8 @@ def test_the_cookie(desk: Desk, web: httpx.Client) -> None:
     assert "Secure" not in cookie
     assert desk.key not in cookie
     assert reply.cookies["reticent"].split(".")[0] != before.split(".")[0]
-    # Anywhere but on the server itself a cookie travels over TLS only, and no other host can set it.
+    # Anywhere but on the server itself a cookie travels over TLS only, and no other host can set
+    # it.
     elsewhere = web.get("/console/sign-in", headers={"Host": "stats.example.org"})
     named = elsewhere.headers["set-cookie"]
     assert named.startswith("__Host-reticent=")
@@ -449,7 +450,9 @@ def test_a_burn_down_says_when_the_cap_was_what(inside: httpx.Client, desk: Desk
 
 
 def test_the_trail_shows_a_part(desk: Desk, inside: httpx.Client) -> None:
-    """Each release once, with what was asked; budgets; acts; and all of them for a part that there is not."""
+    """Each release once, with what was asked; budgets; acts; and all of them for a part that there
+    is not.
+    """
 
     def actions(show: str, text: str = "") -> list[str]:
         page = inside.get("/console/ledger", params={"show": show, "q": text}).text

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signing in to the console at the identity provider, as a browser does it, and as an attacker would."""
+"""Signing in to the console at the identity provider, as a browser does it, and as an attacker
+would.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -126,7 +128,9 @@ def test_a_reply_that_was_used_is_used_up(world: World) -> None:
 
 
 def test_a_reply_belongs_to_the_browser_that_began(world: World) -> None:
-    """Nobody is signed in as somebody else by a link, with or without a sign-in of their own begun."""
+    """Nobody is signed in as somebody else by a link, with or without a sign-in of their own
+    begun.
+    """
     location = world.back(world.browser())
     victim = world.browser()
     assert victim.get(location).status_code == 403

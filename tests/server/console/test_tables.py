@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A curator's file by bare requests: who may send and see it, what is kept of it, and what is said to whom."""
+"""A curator's file by bare requests: who may send and see it, what is kept of it, and what is said
+to whom.
+"""
 
 import io
 import logging
@@ -173,7 +175,9 @@ def test_a_file_becomes_a_data_set(
 
 
 def test_only_whoever_sent_it_sees_it(desk: Desk, web: httpx.Client, others: ExitStack) -> None:
-    """Another curator: as if there were none. An auditor and a budget officer: not for their roles. An analyst: out."""
+    """Another curator: as if there were none. An auditor and a budget officer: not for their roles.
+    An analyst: out.
+    """
     place = sent(web)
     access = desk.services.access
     key = access.add_curator("dora", frozenset({Role.CURATOR}), by="t")
@@ -331,7 +335,9 @@ def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory, in a real cell."""
+    """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory,
+    in a real cell.
+    """
     monkeypatch.setattr(cell, "subprocess", subprocess)
     small = replace(looking.LIMITS, memory=64 << 20)
     monkeypatch.setattr(staged, "looked", partial(looking.looked, limits=small))
@@ -435,7 +441,9 @@ def test_the_policy_and_the_profile_in_the_console(
 
 
 def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Client) -> None:
-    """Only whoever has sent the file is told; the page of the population shows the reason to the console alone."""
+    """Only whoever has sent the file is told; the page of the population shows the reason to the
+    console alone.
+    """
     text = "id,x\n" + "".join(f"person-{i},{i % 5}\n" for i in range(20))
     of_persons = {"unit": "id", "max_rows": "2", "c0.use": "", "c1.use": "yes", "c1.name": "x"}
     of_persons |= {"c1.kind": "integer", "c1.lower": "0", "c1.upper": "9", "action": "load"}

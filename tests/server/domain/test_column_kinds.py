@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A column kind is one line of a table: what `ordered` can be asked, and which files of the repository name it."""
+"""A column kind is one line of a table: what `ordered` can be asked, and which files of the
+repository name it.
+"""
 
 import re
 from typing import Any, get_args

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan says what it reads and costs in one place: no class answers for a part of its outline beside it."""
+"""A plan says what it reads and costs in one place: no class answers for a part of its outline
+beside it.
+"""
 
 from dataclasses import fields
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of roles, written out a second time: whoever changes it changes what somebody may do."""
+"""The table of roles, written out a second time: whoever changes it changes what somebody may
+do.
+"""
 
 import pytest
 
@@ -39,7 +41,9 @@ def test_several_roles_may_do_what_each_may() -> None:
 
 
 def test_new_keys_have_the_least_role() -> None:
-    """One that may do no more than any other of the staff, and neither sees nor changes anything."""
+    """One that may do no more than any other of the staff, and neither sees nor changes
+    anything.
+    """
     (least,) = LEAST
     assert len(TABLE[least]) == min(len(TABLE[role]) for role in STAFF)
     assert not TABLE[least] & {"LOOK", "SET_BUDGETS", "MANAGE_ANALYSTS", "LOAD"}

@@ -49,7 +49,9 @@ def test_rows_are_chosen_one_by_one_at_the_stated_rate(stride: int) -> None:
 
 @pytest.mark.parametrize("unit", [2, 5, 7])
 def test_units_come_whole_or_not_at_all(unit: int) -> None:
-    """Those of a key are the same units for any number of places, and any cut gives the same places."""
+    """Those of a key are the same units for any number of places, and any cut gives the same
+    places.
+    """
     n = 3 * unit * 5_000
     subset = RowSubset(8, KEY, unit)
     whole = subset.positions(0, n)

@@ -174,7 +174,9 @@ def test_a_short_pass_goes_through_beside_a_long_one() -> None:
 
 
 def test_what_is_due_first_is_worked_on_first_whatever_came_first() -> None:
-    """Three passes come while the only thread is busy; those that are due at the same time follow each other in turn."""
+    """Three passes come while the only thread is busy; those that are due at the same time follow
+    each other in turn.
+    """
     workers, order = Workers(1), []
     go_on, started = threading.Event(), threading.Event()
 

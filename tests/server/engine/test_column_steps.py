@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole-column steps in the engine: joined in order, paid for in every amount, No Reply as a status."""
+"""Whole-column steps in the engine: joined in order, paid for in every amount, No Reply as a
+status.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

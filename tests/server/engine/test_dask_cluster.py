@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Dask cluster: the local engine's sums bit for bit, whatever happens to a worker; TLS; no text."""
+"""The Dask cluster: the local engine's sums bit for bit, whatever happens to a worker; TLS; no
+text.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

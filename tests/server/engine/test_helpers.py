@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that help threads: the same integers, whatever happens to them; and nothing left behind."""
+"""Processes that help threads: the same integers, whatever happens to them; and nothing left
+behind.
+"""
 
 import os
 import resource

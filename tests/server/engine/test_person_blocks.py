@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of a table of persons: whole persons, whatever the batches, the cache and the block size."""
+"""Blocks of a table of persons: whole persons, whatever the batches, the cache and the block
+size.
+"""
 
 from typing import Any
 

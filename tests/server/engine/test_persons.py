@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A view of persons as a reader: the same bits however rows come in, and one row of it for a person."""
+"""A view of persons as a reader: the same bits however rows come in, and one row of it for a
+person.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

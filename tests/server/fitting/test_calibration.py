@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits at moderate ε about their own target: z of the privacy noise, flags, and what a forecast says of both."""
+"""Fits at moderate ε about their own target: z of the privacy noise, flags, and what a forecast
+says of both.
+"""
 
 from typing import Any
 
@@ -33,7 +35,9 @@ def plan_of(model: Any, n: int = 8000, epsilon: float = 1.0) -> tuple[Any, Any]:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("model", ["linear", "binomial", "poisson", "gamma"])
 def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(model: str) -> None:
-    """120 correlated z: their rms is 1 ± .1 where all is right; .65 and 1.5 are five such deviations away."""
+    """120 correlated z: their rms is 1 ± .1 where all is right; .65 and 1.5 are five such
+    deviations away.
+    """
     plan, table = plan_of(model)
     block = whole(table)
     target = target_of(plan, block)
@@ -95,7 +99,9 @@ def test_the_estimand_does_not_depend_on_epsilon_n_or_the_profile() -> None:
 
 
 def test_a_reply_is_enough_to_compute_its_target() -> None:
-    """Weights from `weighting`, the scale and tuning constant: the equation of the reply's own words is solved."""
+    """Weights from `weighting`, the scale and tuning constant: the equation of the reply's own
+    words is solved.
+    """
     table = plan_of("linear")[1]
     table["x0"], table["x1"] = 10 + 3 * table["x0"], -5 + 0.2 * table["x1"]
     plan = linear_plan(table, [*numerics(3), boolean("d")], rho_units(4000.0, 1e-6))

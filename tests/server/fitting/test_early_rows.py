@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Early passes over a random part of the rows: which fits have one, which passes, and what comes out."""
+"""Early passes over a random part of the rows: which fits have one, which passes, and what comes
+out.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -194,7 +196,9 @@ def test_a_sorted_table_is_no_worse(table: Any) -> None:
 
 
 def test_the_covariance_counts_how_far_a_part_may_be_off(plan: Any) -> None:
-    """At least the difference of the solutions on a part and on all rows: (stride − 1)/n of A Q Aᵀ."""
+    """At least the difference of the solutions on a part and on all rows: (stride − 1)/n of A Q
+    Aᵀ.
+    """
     passes, q = plan.newton.passes, plan.sizes.size
     H, Q = np.diag([0.5, 1.0, 2.0]), np.eye(q)
     found = passes.allowance(H, Q, N)

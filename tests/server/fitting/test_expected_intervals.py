@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a plan's word on intervals is kept: what is forecast beside what comes, of panels and of regressions."""
+"""Whether a plan's word on intervals is kept: what is forecast beside what comes, of panels and of
+regressions.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The filter over noisy Newton steps: calibrated where its assumptions hold, and open about surprises."""
+"""The filter over noisy Newton steps: calibrated where its assumptions hold, and open about
+surprises.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -46,7 +48,9 @@ def curvature(J: Any, error: float = 0.0, shape: float = 0.0, unit: float = 0.5)
 
 @pytest.mark.slow
 def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
-    """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is smaller."""
+    """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is
+    smaller.
+    """
     rng = np.random.default_rng(0)
     root = rng.normal(size=(Q, Q))
     C, J, noise = root @ root.T, np.diag([1.0, 0.6, 0.3, 0.1]), 0.2**2 * np.eye(Q)
@@ -78,7 +82,9 @@ def test_what_a_forecast_says_is_left_is_what_a_step_says(least: float) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:
-    """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three steps."""
+    """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three
+    steps.
+    """
     rng = np.random.default_rng(1)
     J = np.diag([1.0, 0.5, 0.3, 0.2])
     expected, root = curvature(J, error, shape, unit=1.0), np.sqrt(J)
@@ -124,7 +130,9 @@ def test_surprises_are_rare_where_the_filter_is_right() -> None:
 
 
 def test_the_prior_allows_rows_to_be_off_by_the_offset() -> None:
-    """The mean square of what a predictor is off by; a longer row is not off by more in proportion."""
+    """The mean square of what a predictor is off by; a longer row is not off by more in
+    proportion.
+    """
     whitening = whitening_of(np.random.default_rng(4))
     C = prior(whitening, 2.0)
     off = np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)
@@ -134,7 +142,9 @@ def test_the_prior_allows_rows_to_be_off_by_the_offset() -> None:
 
 @pytest.mark.parametrize("variance", [0.0, 1.0, 9.0])
 def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> None:
-    """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured there."""
+    """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured
+    there.
+    """
     rng = np.random.default_rng(5)
     whitening = whitening_of(rng)
     model, score = PublicModel(whitening, 2.0 * Q), PsiScore(Huber(1.345), 1.0)
@@ -208,7 +218,9 @@ def test_a_long_step_is_cut_and_what_is_cut_off_is_left() -> None:
 
 
 def test_a_step_of_a_log_link_ends_where_the_mean_score_says() -> None:
-    """From no slopes to the solution in one step without noise: a linear one leaves the intercept half the slopes' variance too high."""
+    """From no slopes to the solution in one step without noise: a linear one leaves the intercept
+    half the slopes' variance too high.
+    """
     rng = np.random.default_rng(3)
     whitening = whitening_of(rng)
     model, start = PublicModel(whitening, 1e9), POISSON.start(numeric("y", 0, 1e6), np.ones(9), None)  # fmt: skip

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R² and the residual standard deviation: those of the table where there is little noise, intervals that hold, and the bound."""
+"""R² and the residual standard deviation: those of the table where there is little noise, intervals
+that hold, and the bound.
+"""
 
 from itertools import product
 from typing import Any
@@ -81,7 +83,9 @@ def test_what_noise_hides_is_left_out() -> None:
 
 
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_nearly_as_far() -> None:
-    """v has ends ±1 whatever the cells are; where v and v′ are nearly orthogonal the bound is attained to .6 %."""
+    """v has ends ±1 whatever the cells are; where v and v′ are nearly orthogonal the bound is
+    attained to .6 %.
+    """
     for query in (LINEAR, LOGISTIC):
         plan = registry.plan(people_facts(2000), query, offer(4))
         step = drive(plan.run(), whole(table(6, 2000))).steps[-1]

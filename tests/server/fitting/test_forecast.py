@@ -56,7 +56,9 @@ def planned(
 
 
 def ratios(result: Any) -> Any:
-    """(q,) privacy over sampling standard error as released; NaN where sampling is below the noise."""
+    """(q,) privacy over sampling standard error as released; NaN where sampling is below the
+    noise.
+    """
     total, privacy = (np.array(result[k]) for k in ("standard_errors", "privacy_standard_errors"))
     return privacy / np.sqrt(total**2 - privacy**2)
 
@@ -83,7 +85,9 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
     ],
 )
 def test_the_forecast_comes_true(p: int, n: int, epsilon: float) -> None:
-    """A fit that explains nearly all of the response (ten slopes of 1) has more to go than is forecast."""
+    """A fit that explains nearly all of the response (ten slopes of 1) has more to go than is
+    forecast.
+    """
     found, worst = released_over_forecast(p, n, epsilon, range(600, 604))
     assert 0.1 < worst < WORTH_ASKING
     assert np.median(found) == pytest.approx(1, abs=0.3 if p == 10 else 0.2)
@@ -96,7 +100,9 @@ def test_the_forecast_comes_true(p: int, n: int, epsilon: float) -> None:
 def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(
     p: int, n: int, epsilon: float
 ) -> None:
-    """Within 20 % of the released ratio, with ten strong slopes 50 %; single fits scatter by 30 %."""
+    """Within 20 % of the released ratio, with ten strong slopes 50 %; single fits scatter by 30
+    %.
+    """
     table = linear_table(n, p, np.random.default_rng(1))
     if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
         return
@@ -199,7 +205,9 @@ def test_a_target_out_of_reach_has_no_amount() -> None:
 @pytest.mark.parametrize("start", [1, 10**6, 10**15])
 @pytest.mark.parametrize("jump", [0.5, 1.0, 2.0])
 def test_the_amount_for_a_target_by_three_forecasts(target: float, start: int, jump: float) -> None:
-    """It reaches the target, wherever a forecast jumps; where there is no jump it is at most a fifth too large."""
+    """It reaches the target, wherever a forecast jumps; where there is no jump it is at most a
+    fifth too large.
+    """
     asked = []
 
     def worst(rho: Any) -> Any:
@@ -223,7 +231,9 @@ def test_an_amount_that_is_not_reached_is_none_after_two_forecasts() -> None:
 
 @pytest.mark.slow
 def test_a_wide_design_is_forecast_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its own amount, at the largest, and once for each target; a usual one as often as it takes."""
+    """At its own amount, at the largest, and once for each target; a usual one as often as it
+    takes.
+    """
     made: list[int] = []
     forecast = fit_plan.forecast_fit
     monkeypatch.setattr(
@@ -239,7 +249,9 @@ def test_a_wide_design_is_forecast_a_few_times(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:
-    """A plan costs a few units less than it was offered, which turns axes of nearly the same length a little."""
+    """A plan costs a few units less than it was offered, which turns axes of nearly the same length
+    a little.
+    """
     table = linear_table(3000, 3, np.random.default_rng(2))
     here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))
     assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst, rel=1e-3)

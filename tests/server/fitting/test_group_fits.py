@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits of groups: each finds its own group's coefficients, whatever the others' are, in the passes of one fit."""
+"""Fits of groups: each finds its own group's coefficients, whatever the others' are, in the passes
+of one fit.
+"""
 
 from typing import Any
 

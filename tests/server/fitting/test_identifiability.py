@@ -59,7 +59,9 @@ def test_of_a_collinear_pair_one_direction_is_left() -> None:
 
 
 def test_a_direction_without_records_hides_no_axis() -> None:
-    """It is never quite along an axis; a record's share of what is known counts along the others alone."""
+    """It is never quite along an axis; a record's share of what is known counts along the others
+    alone.
+    """
     tilted = np.linalg.qr(np.array([[1.0, 0, 0.005], [0, 1, -0.003], [-0.005, 0.003, 1]]))[0]
     for records, unresolved in ((1000.0, 1), (10.0, Q)):
         found = fit_directions(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same model written otherwise: other contrasts, centres, units and bases give the same fitted values.
+"""The same model written otherwise: other contrasts, centres, units and bases give the same fitted
+values.
 
-Without noise (ε so large that none is left); what is left are the rounds of whitening and the steps, which
-start from public rows that are drawn for each writing anew.
+Without noise (ε so large that none is left); what is left are the rounds of whitening and the
+steps, which start from public rows that are drawn for each writing anew.
 """
 
 from dataclasses import dataclass, replace
@@ -106,7 +107,9 @@ def value(name: Any, low: float = -1e3, high: float = 1e3) -> Term:
 
 
 def same(first: Any, second: Any, tolerance: float = 0.15) -> None:
-    """Fitted values within a share of their standard errors, at every record; standard errors within 10 %."""
+    """Fitted values within a share of their standard errors, at every record; standard errors
+    within 10 %.
+    """
     gap = (first.fitted - second.fitted) / first.errors
     assert np.max(np.abs(gap)) < tolerance
     np.testing.assert_allclose(second.errors / first.errors, 1, atol=0.1)

@@ -110,7 +110,9 @@ def rich_maps(design: Any) -> list[Any]:
 
 
 def gamma_maps() -> tuple[Any, Any]:
-    """The joint last step of the Gamma family, whose leverages and limits the linear models do not have."""
+    """The joint last step of the Gamma family, whose leverages and limits the linear models do not
+    have.
+    """
     table = glm_table("gamma", N, np.random.default_rng(0))
     plan = planned(table, slopes(3), "gamma", 10**10)
     q, score = plan.coding.size, plan.newton.family.score(0.7, 0)

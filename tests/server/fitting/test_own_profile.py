@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fit profiles for itself what the curator's profile does not resolve, and says so where it cannot either."""
+"""A fit profiles for itself what the curator's profile does not resolve, and says so where it
+cannot either.
+"""
 
 from dataclasses import replace
 from typing import Any

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks on every released part of a fit: a search over records for two that are as far apart as may be.
+"""Attacks on every released part of a fit: a search over records for two that are as far apart as
+may be.
 
-A part's noise is made for the distance Δ of two contributions within its clip. The search is over records at
-all angles and lengths of the plane of two regressors, with responses from the predictor to far beyond the cut,
-at points θ from flat to steep. No pair may be farther apart than Δ; where a model can reach Δ, one must come
-within 1 % of it, and where it cannot, a record must come within 1 % of the clip. The pair that is found is
-then added up in integers, as the engine does.
+A part's noise is made for the distance Δ of two contributions within its clip. The search is over
+records at all angles and lengths of the plane of two regressors, with responses from the predictor
+to far beyond the cut, at points θ from flat to steep. No pair may be farther apart than Δ; where a
+model can reach Δ, one must come within 1 % of it, and where it cannot, a record must come within 1
+% of the clip. The pair that is found is then added up in integers, as the engine does.
 """
 
 from dataclasses import replace
@@ -69,7 +70,9 @@ def last_step(plan: Any, slopes: Any, scale: Any = None) -> Any:
 
 
 def plane(step: Any) -> Any:
-    """(2, rows) x of records at all angles, with lengths about those that are clipped, in raw units."""
+    """(2, rows) x of records at all angles, with lengths about those that are clipped, in raw
+    units.
+    """
     point, coding = step.map_fn.point, step.map_fn.coding
     R, angles = sqrt(point.radius_squared), np.linspace(0, 2 * np.pi, 25)
     lengths = np.append([0.02, 0.3, 0.7, 1.0, 1.5], [4.0, 30.0])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public rows from released marginals, the coding they give, and profiles that a query makes itself."""
+"""Public rows from released marginals, the coding they give, and profiles that a query makes
+itself.
+"""
 
 from dataclasses import replace
 
@@ -100,7 +102,9 @@ def test_a_mask_leaves_the_rows_that_are_in_use() -> None:
 
 
 def test_the_rows_of_a_design_are_drawn_once() -> None:
-    """For all quantiles, and for one epsilon after the other; another number of records, profile or design has rows of its own."""
+    """For all quantiles, and for one epsilon after the other; another number of records, profile or
+    design has rows of its own.
+    """
     table = {name: np.random.default_rng(1).normal(size=500) for name in ("x", "y")}
     columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
     facts = facts_of(500, columns, profile_of(table, columns))

@@ -147,7 +147,9 @@ def bounded(n: int = N) -> FloatArray:
 
 
 def test_a_tail_with_an_end_is_seen_where_its_shape_is_known() -> None:
-    """Public lengths are 1.2 times as long and a third more of them: the shape is moved to what is released."""
+    """Public lengths are 1.2 times as long and a third more of them: the shape is moved to what is
+    released.
+    """
     public = bounded() * 1.2
     weights = np.where(public > 1, 1.33, 1.0)
     shape = tail_shape(public, weights / weights.sum())

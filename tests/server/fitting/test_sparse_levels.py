@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A level with too few events has no interval, and neither has what is compared with it; its neighbours keep theirs."""
+"""A level with too few events has no interval, and neither has what is compared with it; its
+neighbours keep theirs.
+"""
 
 from typing import Any
 

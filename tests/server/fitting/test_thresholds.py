@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of what intervals are trusted at: each threshold says its unit and why, and each rule has two sides."""
+"""The one table of what intervals are trusted at: each threshold says its unit and why, and each
+rule has two sides.
+"""
 
 import numpy as np
 import pytest

@@ -67,8 +67,9 @@ def test_free_coordinates_have_the_clipped_moment_of_normal_rows() -> None:
 def test_many_columns_have_the_coordinates_that_few_have(
     limit: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By Cholesky factors and in single precision; also where no axis may be stretched as far as it should be. The rows'
-    moment is the same as well, so the two differ by a rotation at most."""
+    """By Cholesky factors and in single precision; also where no axis may be stretched as far as it
+    should be. The rows' moment is the same as well, so the two differ by a rotation at most.
+    """
     rng = np.random.default_rng(6)
     X = np.column_stack(
         [np.ones(N), rng.standard_t(1.5, N), rng.normal(size=N), rng.random(N) < 0.01]

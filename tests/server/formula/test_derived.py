@@ -148,7 +148,9 @@ DECLARED: Any = {
 
 
 def test_a_loaded_table_holds_them(tmp_path: Path) -> None:
-    """From stored, clipped values; missing where an input is; the narrower bounds clip and are counted."""
+    """From stored, clipped values; missing where an input is; the narrower bounds clip and are
+    counted.
+    """
     schema = with_derived(parse_schema(DECLARED))
     assert schema_from_json(schema_to_json(schema)) == schema
     file = tmp_path / "rows.csv"

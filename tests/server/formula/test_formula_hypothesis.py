@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server reads hypotheses by the client's rules: the same texts are accepted, and the same refused."""
+"""The server reads hypotheses by the client's rules: the same texts are accepted, and the same
+refused.
+"""
 
 import pytest
 

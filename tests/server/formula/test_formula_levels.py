@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Factors whose levels are joined by public lists, or by the released profile; and contrasts of them."""
+"""Factors whose levels are joined by public lists, or by the released profile; and contrasts of
+them.
+"""
 
 from itertools import product
 
@@ -87,7 +89,9 @@ def test_contrasts_of_joined_levels() -> None:
     ],
 )
 def test_no_cell_gives_a_value_out_of_the_declared_range(terms: str) -> None:
-    """The noise is made for [lower, upper]: every stored value, and a code that nobody declared, stays within."""
+    """The noise is made for [lower, upper]: every stored value, and a code that nobody declared,
+    stays within.
+    """
     design = parse_formula(f"y ~ 0 + {terms}", SCHEMA)
     cells = np.array(list(product([*CELLS, -1.0, 9.0], [*(CELLS + 1), 6.0, 0.0, 7.5], [-2.0, 5.0])))
     block = Block(0, len(cells), dict(zip(("g", "grade", "x"), cells.T, strict=True)), {})

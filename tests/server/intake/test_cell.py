@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that would take the server's memory or time: read in a process with limits, and refused in one sentence."""
+"""Files that would take the server's memory or time: read in a process with limits, and refused in
+one sentence.
+"""
 
 import logging
 from collections.abc import Callable
@@ -104,7 +106,9 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
 
 
 def test_a_small_file_of_much_text_is_refused(tmp_path: Path) -> None:
-    """One page of 100 MB in a file of some KB: by its footer where it was sent, by the limit where it stays."""
+    """One page of 100 MB in a file of some KB: by its footer where it was sent, by the limit where
+    it stays.
+    """
     file = tmp_path / "bomb.parquet"
     pq.write_table(
         pa.table({"t": ["x" * MB] * 100}), file, compression="zstd", use_dictionary=False

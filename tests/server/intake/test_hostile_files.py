@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that strangers have made for the parsers: each ends as a sentence, in a cell whose limits hold."""
+"""Files that strangers have made for the parsers: each ends as a sentence, in a cell whose limits
+hold.
+"""
 
 import json
 import zipfile
@@ -106,7 +108,9 @@ def test_changed_bytes_end_in_a_table_or_in_a_sentence(
 
 
 def told(order: LooksAtChanged, name: str) -> bool:
-    """Whether the cell has said how many could be read, or its end was told in the usual sentence."""
+    """Whether the cell has said how many could be read, or its end was told in the usual
+    sentence.
+    """
     try:
         return in_cell(order, CHANGED, name).endswith(b" of 25")
     except CuratorError as error:

@@ -116,7 +116,9 @@ def test_more_records_and_more_epsilon_allow_a_larger_eta() -> None:
 @pytest.mark.audit
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
 def test_replies_are_as_good_as_certain_at_a_hundred_thousand_records(scale: str) -> None:
-    """ε = 1, d = 3, 500 directions: the chance given the table, on 20 tables; and a real release."""
+    """ε = 1, d = 3, 500 directions: the chance given the table, on 20 tables; and a real
+    release.
+    """
     public = facts_of(100_000, COLUMNS, quartiles=QUARTILES)
     query = DepthMedian(("x0", "x1", "x2"), scale)
     plan = plan_kind(public, query, offer(1.0))

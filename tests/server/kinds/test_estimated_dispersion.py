@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The negative binomial with its dispersion estimated: its score, its estimate beside maximum likelihood, its interval, and refusals."""
+"""The negative binomial with its dispersion estimated: its score, its estimate beside maximum
+likelihood, its interval, and refusals.
+"""
 
 from typing import Any
 

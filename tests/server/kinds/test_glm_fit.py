@@ -103,7 +103,9 @@ def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) ->
 
 @pytest.mark.slow
 def test_the_target_of_counts_that_vary_little_is_found() -> None:
-    """Their curvature at a narrow cut is 2.4 times the law's: whole steps jump over the solution and back."""
+    """Their curvature at a narrow cut is 2.4 times the law's: whole steps jump over the solution
+    and back.
+    """
     x = np.random.default_rng(1).normal(size=(2000, 2))
     eta = 4 + 0.3 * x.sum(axis=1)
     table = {"x0": x[:, 0].copy(), "x1": x[:, 1].copy(), "y": np.rint(np.exp(eta))}
@@ -114,7 +116,9 @@ def test_the_target_of_counts_that_vary_little_is_found() -> None:
 
 @pytest.mark.slow
 def test_the_target_has_the_offset_in_its_predictor() -> None:
-    """The quasi-likelihood equations with the target's weights, in raw units; their scores sum to 0."""
+    """The quasi-likelihood equations with the target's weights, in raw units; their scores sum to
+    0.
+    """
     table = table_of("poisson")
     table["t"] = np.linspace(1, 5, 4000)
     table["y"] = np.random.default_rng(2).poisson(table["t"] * np.exp(0.4 * table["x0"])) * 1.0
@@ -299,7 +303,9 @@ def test_responses_that_do_not_suit_are_refused() -> None:
 def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of 25 seeded tables: the mean z of an intercept has a standard error of .2, and a z beyond 5 has a chance of 10⁻⁴."""
+    """Of 25 seeded tables: the mean z of an intercept has a standard error of .2, and a z beyond 5
+    has a chance of 10⁻⁴.
+    """
     seed_noise(monkeypatch, family)
     z = []
     for seed in range(25):

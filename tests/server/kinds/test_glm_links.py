@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probit, complementary log-log and log-binomial regressions: near statsmodels', with intervals that hold the truth."""
+"""Probit, complementary log-log and log-binomial regressions: near statsmodels', with intervals
+that hold the truth.
+"""
 
 import json
 from typing import Any
@@ -46,7 +48,9 @@ def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
 
 @pytest.mark.parametrize("link", REFERENCE)
 def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
-    """Two consistent estimators that share their data: their difference has about .2 of a standard error."""
+    """Two consistent estimators that share their data: their difference has about .2 of a standard
+    error.
+    """
     data = table(np.random.default_rng(4), 20_000, link)
     rows = np.column_stack([np.ones(20_000), data["x0"], data["x1"], data["x2"]])
     family = sm.families.Binomial(link=REFERENCE[link]())

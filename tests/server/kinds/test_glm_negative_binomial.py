@@ -104,7 +104,9 @@ def test_outlying_counts_have_a_bounded_influence() -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("family", [NB, "poisson", "gamma", "binomial"])
 def test_only_planned_constants_depend_on_the_number_of_records(family: str) -> None:
-    """By default the tuning constant and the radius are the family's, whatever n, ε and the profile are."""
+    """By default the tuning constant and the radius are the family's, whatever n, ε and the profile
+    are.
+    """
     chosen, fixed = [], set()
     top = 1.0 if family == "binomial" else 1000.0
     for n in (2_000, 20_000, 10**6, 10**8):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Multinomial and ordinal logits: what they estimate, how sure they are of it, what they decline, and what they refuse."""
+"""Multinomial and ordinal logits: what they estimate, how sure they are of it, what they decline,
+and what they refuse.
+"""
 
 import json
 from pathlib import Path
@@ -48,7 +50,9 @@ def numbers(result: Any, name: str) -> Any:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_it_is_the_fit_of_statsmodels(family: str) -> None:
-    """On a table where all records have the weight 1; standard errors are a sandwich, statsmodels' those of the model."""
+    """On a table where all records have the weight 1; standard errors are a sandwich, statsmodels'
+    those of the model.
+    """
     table = even_people(np.random.default_rng(11), 3000, family)
     found = answered(planned(table, HUGE_RHO, family, "g ~ age + arm"), table)
     wanted, errors = (np.array(REFERENCE[family][k]) for k in ("coefficients", "standard_errors"))
@@ -75,7 +79,9 @@ def log_likelihood(family: str, X: Any, y: Any, b: Any) -> Any:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: str) -> None:
-    """With a column of weights, a mask, and records far out: solved from `weighting` by another method."""
+    """With a column of weights, a mask, and records far out: solved from `weighting` by another
+    method.
+    """
     table = people(np.random.default_rng(3), 4000, family)
     plan = planned(table, HUGE_RHO, family, where="age < 2", weights="a")
     found = answered(plan, table)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generalised linear models with target="likelihood": what glm() estimates, told what the cut takes."""
+"""Generalised linear models with target="likelihood": what glm() estimates, told what the cut
+takes.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -48,7 +50,9 @@ REFERENCE = {
 
 
 def table_of(family: str, **more: Any) -> Any:
-    """A slope that differs between few far records and the others: a robust fit and the likelihood's differ."""
+    """A slope that differs between few far records and the others: a robust fit and the
+    likelihood's differ.
+    """
     table = glm_table(family, N, np.random.default_rng(8), p=2, **more)
     if family != "binomial":
         table["y"] = np.where(table["x0"] > 1.5, np.round(1.5 * table["y"]), table["y"])

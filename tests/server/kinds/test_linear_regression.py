@@ -267,7 +267,9 @@ def test_an_own_profile_of_equal_responses_has_no_scale_to_measure() -> None:
 
 @pytest.mark.slow
 def test_without_records_nothing_is_estimable() -> None:
-    """But where the released number of records is three standard deviations above 0, once in 740."""
+    """But where the released number of records is three standard deviations above 0, once in
+    740.
+    """
     results = [fitted(table_of(), numerics(3), where=NOBODY)[1] for _ in range(20)]
     assert sum(any(r["estimable"]) for r in results) <= 3
     assert all(r["n"] == 5000 for r in results)

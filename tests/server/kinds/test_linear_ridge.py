@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regression with a public ridge: its closed form, its intervals, and that it releases nothing more."""
+"""Regression with a public ridge: its closed form, its intervals, and that it releases nothing
+more.
+"""
 
 from typing import Any
 
@@ -75,7 +77,9 @@ def test_both_parts_of_the_covariance_are_mapped() -> None:
 
 
 def test_the_penalty_is_in_the_units_of_the_data() -> None:
-    """Whatever the profile's noise made of the standardised terms: another centre, another scale, the same fit."""
+    """Whatever the profile's noise made of the standardised terms: another centre, another scale,
+    the same fit.
+    """
     table = linear_table(4000, 3, np.random.default_rng(9))
     found = []
     for factor in (1.0, 1.7):
@@ -108,7 +112,9 @@ def test_a_ridge_makes_standard_errors_smaller(ridge: float) -> None:
 
 @pytest.mark.audit
 def test_intervals_cover_the_penalised_truth() -> None:
-    """The map A of each fit's released information, of the true slopes (1, 1, 1); 400 replications."""
+    """The map A of each fit's released information, of the true slopes (1, 1, 1); 400
+    replications.
+    """
     rng = np.random.default_rng(5)
     inside = []
     for _ in range(400):

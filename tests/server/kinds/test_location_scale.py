@@ -101,7 +101,9 @@ def test_the_error_is_what_is_said_and_near_that_without_noise() -> None:
 @pytest.mark.parametrize("start", [(3.0, 16.0), (3.0, 0.25), (11.0, 2.0), (-7.0, 1.0), (3.0, 1.8)])
 @pytest.mark.parametrize("name", ["normal", "skewed"])
 def test_a_bad_start_is_only_a_longer_way(name: str, start: tuple[Any, ...]) -> None:
-    """Scales off by 8 and centres off by 4 or 5 scales; |z| above 7 has a probability below 10⁻¹¹."""
+    """Scales off by 8 and centres off by 4 or 5 scales; |z| above 7 has a probability below
+    10⁻¹¹.
+    """
     y = samples(20_000)[name]
     target = fit_proposal2(y, 1.5)
     unit = target.scale / 2
@@ -116,7 +118,9 @@ def test_a_bad_start_is_only_a_longer_way(name: str, start: tuple[Any, ...]) -> 
 
 
 def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance() -> None:
-    """Ten thousand scales away nothing converges; nothing is given an interval, and the way left is reported."""
+    """Ten thousand scales away nothing converges; nothing is given an interval, and the way left is
+    reported.
+    """
     y = samples()["normal"]
     found, _ = fitted_from(y, HUGE_RHO, 3.0, 2e-4)
     far, scales = fitted_from(y, HUGE_RHO, 900.0, 1e-7)
@@ -133,7 +137,9 @@ def test_what_the_last_step_has_not_reached_is_in_the_privacy_covariance() -> No
 def test_ties_without_a_positive_root_are_declined(
     sides: str, share: float, epsilon: float | None
 ) -> None:
-    """c = 1.5: from 65 % of one value on with the others on both sides, from 74 % on with the others on one."""
+    """c = 1.5: from 65 % of one value on with the others on both sides, from 74 % on with the
+    others on one.
+    """
     if sides == "one" and share == 0.7:
         share = 0.76
     rng = np.random.default_rng(5)
@@ -146,7 +152,9 @@ def test_ties_without_a_positive_root_are_declined(
 
 
 def test_ties_that_leave_the_two_equations_nearly_alike_are_declined() -> None:
-    """72 % of one value, the others on one side: the root is there, but both equations say almost the same of it."""
+    """72 % of one value, the others on one side: the root is there, but both equations say almost
+    the same of it.
+    """
     y = np.where(np.arange(20_000) < 14_400, 0.0, np.random.default_rng(8).exponential(size=20_000))
     found, _ = fitted_from(y, HUGE_RHO, 0.05, 0.1)
     assert found.settled
@@ -226,7 +234,9 @@ def test_no_column_raises(kind: str, epsilon: float, profile: bool) -> None:
 @pytest.mark.parametrize("name", ["normal", "skewed", "contaminated"])
 @pytest.mark.parametrize(("n", "epsilon"), [(2_000, 1.0), (10_000, 0.5), (5_000, 4.0)])
 def test_intervals_cover(name: str, n: int, epsilon: float) -> None:
-    """Against the population's solution, taken from a million records; those that are given, nearly all."""
+    """Against the population's solution, taken from a million records; those that are given, nearly
+    all.
+    """
     inside, given = [], []
     for seed in range(400):
         result = released(samples(n, 100 + seed)[name], rho_units(epsilon, 1e-6), tuning=1.5)

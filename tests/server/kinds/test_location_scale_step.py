@@ -92,7 +92,9 @@ def test_a_step_is_limited_and_what_is_cut_off_stays_in_the_covariance() -> None
 
 
 def test_a_score_that_is_larger_than_chance_makes_it_is_followed() -> None:
-    """The covariance says that the position is known to a hundredth; the score, that it is half a scale away."""
+    """The covariance says that the position is known to a hundredth; the score, that it is half a
+    scale away.
+    """
     at = replace(start_position(0.5, 1.0, C), covariance=1e-4 * np.eye(2), variance=1e-6)
     y = norm.ppf((np.arange(4000) + 0.5) / 4000)
     after = moved(at, measured(y, at, 0.02), C)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regressions with person effects and with means of persons, against the within estimator by numpy."""
+"""Regressions with person effects and with means of persons, against the within estimator by
+numpy.
+"""
 
 from typing import Any
 
@@ -69,7 +71,9 @@ def test_a_term_that_is_constant_within_persons_is_named_and_spoils_no_other() -
 
 
 def test_means_of_persons_take_the_between_part() -> None:
-    """Mundlak's identity: with mean(x) beside x, the coefficient of x is the within estimator's (balanced rows)."""
+    """Mundlak's identity: with mean(x) beside x, the coefficient of x is the within estimator's
+    (balanced rows).
+    """
     table, absent = panel(4, 3000, 4, balanced=True)
     formula = "y ~ x0 + x1 + mean(x0) + mean(x1)"
     result = answer(asked(formula, effects=None), table, absent, 4, HUGE_RHO)

@@ -72,7 +72,9 @@ def answer(
 
 
 def clustered(table: Any, absent: Any) -> Any:
-    """Least squares and its cluster-robust standard errors, as linearmodels' PanelOLS gives them (pooled)."""
+    """Least squares and its cluster-robust standard errors, as linearmodels' PanelOLS gives them
+    (pooled).
+    """
     X = np.column_stack([np.ones(len(absent)), table["x"], table["z"]]) * ~absent[:, None]
     A = np.linalg.inv(X.T @ X)
     beta = A @ X.T @ table["y"]
@@ -173,7 +175,9 @@ DECLINED = ("protected unit", "Where a person has several rows, by is not for th
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
 def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
-    """Each example of each kind: planned where a person's rows may be alike, or declined with what to ask instead."""
+    """Each example of each kind: planned where a person's rows may be alike, or declined with what
+    to ask instead.
+    """
     persons = DatasetFacts(
         "t",
         "t",
@@ -286,7 +290,9 @@ def test_what_is_cut_of_skewed_scores_is_in_the_errors(monkeypatch: Any) -> None
 
 
 def test_a_clip_that_is_chosen_anew_is_no_way_that_was_left() -> None:
-    """Where noise is small the last clip's solution is as far from the early one's as the steps were long: not an unfinished way."""
+    """Where noise is small the last clip's solution is as far from the early one's as the steps
+    were long: not an unfinished way.
+    """
     for seed in range(2):
         table, absent = panel(seed)
         table, query = responses(table, "binomial"), Glm("y ~ x + z", "binomial")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most expensive question that each kind's schema allows is planned with bounded work and memory, or refused at once.
+"""The most expensive question that each kind's schema allows is planned with bounded work and
+memory, or refused at once.
 
-Work is counted, not timed: calls of Python, and the size of what is decomposed. A design of 256 columns takes about .8 s of one core.
+Work is counted, not timed: calls of Python, and the size of what is decomposed. A design of 256
+columns takes about .8 s of one core.
 """
 
 import sys
@@ -29,7 +31,9 @@ DECOMPOSITIONS = 90
 """Of matrices of COLUMNS, whose cubes are added up: 6 ms each."""
 
 MEGABYTES = 100
-"""Of what a plan holds at its peak: designs of 4,096 public rows, 8 MB each, of which some are held at a time."""
+"""Of what a plan holds at its peak: designs of 4,096 public rows, 8 MB each, of which some are held
+at a time.
+"""
 
 QUESTIONS = dear_questions()
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interquartile ranges and medians: close on plain data, No Reply on the rest, refusals when planning."""
+"""Interquartile ranges and medians: close on plain data, No Reply on the rest, refusals when
+planning.
+"""
 
 from typing import Any
 

@@ -116,7 +116,9 @@ def test_tight_bounds_and_estimates_outside_of_them() -> None:
 
 
 def test_a_unit_of_several_rows_costs_more_noise_and_no_more_budget() -> None:
-    """Asked of the kind itself: a table of persons declines it, since its errors take rows as independent."""
+    """Asked of the kind itself: a table of persons declines it, since its errors take rows as
+    independent.
+    """
     query = SubsampleAggregateQuery(LinearRegression("y ~ x"), blocks=500)
     one, three = (planned_of_parts(facts_of(N, COLUMNS, m), query, offer(4.0)) for m in (1, 3))
     assert one.rho == three.rho
@@ -170,7 +172,9 @@ def test_a_stored_query_is_the_query() -> None:
 
 @pytest.mark.slow
 def test_intervals_cover() -> None:
-    """20 tables: the 95 % interval of a logistic slope covers 11 times or more (10⁻⁷ to fail at .95)."""
+    """20 tables: the 95 % interval of a logistic slope covers 11 times or more (10⁻⁷ to fail at
+    .95).
+    """
     hits = 0
     ready = planned(Glm("b ~ x", "binomial"), 10.0, n=2000)
     for seed in range(20):

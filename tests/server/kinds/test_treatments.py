@@ -33,7 +33,9 @@ COLUMNS = [
 
 
 def panel(seed: int, trend: float = 0.0, persons: int = N) -> Any:
-    """(table, never): persons of M years, treated from year 2, 3 or 4 on or never; trend: a year, before treatment."""
+    """(table, never): persons of M years, treated from year 2, 3 or 4 on or never; trend: a year,
+    before treatment.
+    """
     rng = np.random.default_rng(seed)
     effect, never = rng.normal(size=(persons, 1)), rng.random((persons, 1)) < 0.4
     year = np.tile(np.arange(M), (persons, 1)).astype(float)

@@ -46,7 +46,9 @@ class Usual:
 
 
 def survey(seed: int = 0) -> Any:
-    """Heavy records have another slope, and errors of another size; counts have the weight as their exposure."""
+    """Heavy records have another slope, and errors of another size; counts have the weight as their
+    exposure.
+    """
     rng = np.random.default_rng(seed)
     x, w = rng.normal(size=N), rng.uniform(1, RATIO, N)
     y = 1 + x * (1 + (w > RATIO / 2)) + rng.normal(size=N) * (0.5 + w / RATIO)

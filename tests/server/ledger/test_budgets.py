@@ -118,7 +118,9 @@ def test_under_zcdp_rho_is_what_is_capped(ledger: Ledger) -> None:
 
 
 def test_a_credit_that_is_sent_many_times_at_once_is_written_once(ledger: Ledger) -> None:
-    """Under one reason by one person: real budget. Another reason, or another person, is another credit."""
+    """Under one reason by one person: real budget. Another reason, or another person, is another
+    credit.
+    """
     open_accounts(ledger)
     for _ in range(5):
         ask(ledger)

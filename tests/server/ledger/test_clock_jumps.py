@@ -23,7 +23,9 @@ def charged(ledger: Ledger) -> Fresh:
 def test_forwards_while_an_answer_is_computed(
     ledger: Ledger, charged: Fresh, clock: SetClock
 ) -> None:
-    """Its lease seems to be over, and somebody else computes it, too: the first answer is the one that all get."""
+    """Its lease seems to be over, and somebody else computes it, too: the first answer is the one
+    that all get.
+    """
     spent = ledger.balances("alice")[0].spent
     clock.time += DAY
     assert not ledger.confirm(

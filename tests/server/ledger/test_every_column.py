@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every column of every table: a change is named by `ledger verify`, or it is listed here with the reason why it cannot matter."""
+"""Every column of every table: a change is named by `ledger verify`, or it is listed here with the
+reason why it cannot matter.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,8 +51,9 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def ledger(engine: Engine, clock: SetClock) -> Ledger:
-    """A row of every table; a release that waits, one that has begun after waiting, one that never waited, one that is
-    settled, one that was cancelled."""
+    """A row of every table; a release that waits, one that has begun after waiting, one that never
+    waited, one that is settled, one that was cancelled.
+    """
     made = reopened(engine, clock).ledger
     open_accounts(made)
     outcomes = [ask(made, idempotency_key=f"k{i}", start_ms=s) for i, s in enumerate(STARTS)]
@@ -122,15 +125,18 @@ def test_every_column_of_every_table_is_named_or_cannot_matter(
 
 
 BEGUN = {("ledger_releases", "start_ms")}
-"""Of a release that had to wait and is being computed now, until its settlement says it; in all other states it is
-checked, as the next test shows."""
+"""Of a release that had to wait and is being computed now, until its settlement says it; in all
+other states it is checked, as the next test shows.
+"""
 
 
 @pytest.mark.parametrize("name", ["start_ms", "duration_ms", "lease", "lease_until_ms"])
 def test_when_a_reply_is_shown_is_under_the_chain(
     ledger: Ledger, engine: Engine, name: str
 ) -> None:
-    """By state of the release: (waiting, begun after waiting, begun at once, settled, cancelled)."""
+    """By state of the release: (waiting, begun after waiting, begun at once, settled,
+    cancelled).
+    """
     expected = {
         "start_ms": [True, False, True, True, True],
         "duration_ms": [True] * 5,

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leases of processes that are gone are given up, and of no others: by number, beginning and machine of the process."""
+"""Leases of processes that are gone are given up, and of no others: by number, beginning and
+machine of the process.
+"""
 
 import os
 import signal

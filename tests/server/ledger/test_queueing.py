@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queued releases: begun or cancelled, never both; a cancelled one costs nothing, and says so for ever."""
+"""Queued releases: begun or cancelled, never both; a cancelled one costs nothing, and says so for
+ever.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tamperings by hand, on both databases: `ledger verify` names each of them.
 
-(test_verify and chain/test_acts change every column of every row; these are what somebody would do it for.)
+(test_verify and chain/test_acts change every column of every row; these are what somebody would do
+it for.)
 """
 
 import json
@@ -128,7 +129,9 @@ def test_every_tampering_is_named(owner: Connection) -> None:
 def rehash(
     connection: Connection, change: dict[int, dict[str, Any]], without: str | None = None
 ) -> None:
-    """Changes entries and hashes the whole chain again, as a patient owner could. without: a member of details."""
+    """Changes entries and hashes the whole chain again, as a patient owner could. without: a member
+    of details.
+    """
     previous, seq = GENESIS, 0
     for found in (
         connection.execute(text("SELECT * FROM ledger_entries ORDER BY seq")).mappings().all()
@@ -159,7 +162,9 @@ def test_only_a_head_that_is_kept_elsewhere_shows_a_chain_that_was_rewritten_in_
 
 
 def test_a_ledger_of_an_earlier_version_is_in_order(owner: Connection) -> None:
-    """Its entries say nothing of turns, and its settled releases still have the lease that they had."""
+    """Its entries say nothing of turns, and its settled releases still have the lease that they
+    had.
+    """
     rehash(owner, {}, without="turn")
     owner.execute(text("UPDATE ledger_releases SET lease = 'x', lease_until_ms = 7, start_ms = 1"))
     assert problems_in(owner) == []

@@ -37,8 +37,9 @@ COLUMNS = [
 
 
 def fill(ledger: Ledger) -> None:
-    """Every action there is, a settled and a pending release, one that a project pays, and one of the
-    curator's own."""
+    """Every action there is, a settled and a pending release, one that a project pays, and one of
+    the curator's own.
+    """
     open_accounts(ledger)
     for key in ("k", None):
         outcome = ask(ledger, idempotency_key=key)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations and scales of projections: right, bounded on every neighbour, and with the shift property."""
+"""Locations and scales of projections: right, bounded on every neighbour, and with the shift
+property.
+"""
 
 from fractions import Fraction
 from typing import Any
@@ -139,7 +141,9 @@ def test_the_interquartile_bounds_are_nearly_attained() -> None:
 
 
 def far_apart(n: int) -> tuple[Any, Any]:
-    """Two tables of values next to 2³⁸ that differ in one record by 1: trimmed means differ by 1/N."""
+    """Two tables of values next to 2³⁸ that differ in one record by 1: trimmed means differ by
+    1/N.
+    """
     row = np.full(n, 2.0**38 + 1)
     row[n // 2 :] += 1
     other = row.copy()
@@ -148,7 +152,9 @@ def far_apart(n: int) -> tuple[Any, Any]:
 
 
 def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart() -> None:
-    """Rounded to float64, means of values far from 0 move by more than one replacement can move them."""
+    """Rounded to float64, means of values far from 0 move by more than one replacement can move
+    them.
+    """
     here, there = (
         TrimmedProjections.measure(x, np.array([[1024.0]]), 8) for x in far_apart(400_000)
     )

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Families: their moments are the sums and integrals that they stand for, and do not see the block."""
+"""Families: their moments are the sums and integrals that they stand for, and do not see the
+block.
+"""
 
 from itertools import pairwise
 from math import inf

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of features: against a plain loop over persons, and to the last bit in any stored order."""
+"""Values of features: against a plain loop over persons, and to the last bit in any stored
+order.
+"""
 
 from collections.abc import Callable
 from math import inf, nan

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robust generalised linear models: R's glmrob to 1e-6, and what no reference covers from first principles."""
+"""Robust generalised linear models: R's glmrob to 1e-6, and what no reference covers from first
+principles.
+"""
 
 from math import inf
 from typing import Any
@@ -102,7 +104,9 @@ FAMILIES = [Binomial(), Poisson(), Gamma(0.3), Gaussian(0.3)]
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 @pytest.mark.parametrize("c", [1.2, 2.0, inf])
 def test_fisher_consistent_at_the_model(family: Any, c: float) -> None:
-    """At 40,000 records the fit is within 4 standard errors of the truth; without a(μ) it is not."""
+    """At 40,000 records the fit is within 4 standard errors of the truth; without a(μ) it is
+    not.
+    """
     X, y, beta = table(family)
     fit = fit_glm(X, y, type(family)(), c)
     assert fit.converged

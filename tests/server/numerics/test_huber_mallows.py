@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The noise-free regressions: R's values where its data are at hand, and first principles always."""
+"""The noise-free regressions: R's values where its data are at hand, and first principles
+always.
+"""
 
 import json
 from pathlib import Path

@@ -46,7 +46,9 @@ def test_hopeless_tables_have_a_p_value() -> None:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("sd", [0.5, 2.0, 10.0])
 def test_the_simulated_level_holds_where_cells_have_few_records(sd: float) -> None:
-    """600 tables of 100 records: a level of .05 has a standard error of .009; that of χ² is .05 to .14."""
+    """600 tables of 100 records: a level of .05 has a standard error of .009; that of χ² is .05 to
+    .14.
+    """
     rng = np.random.default_rng(11)
     shares = np.outer([0.9, 0.07, 0.03], [0.85, 0.1, 0.03, 0.02])
     tables = rng.multinomial(100, shares.ravel(), 600).reshape(-1, 3, 4)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact linear algebra and exact optima: against floating point, by duality, and where it is degenerate."""
+"""Exact linear algebra and exact optima: against floating point, by duality, and where it is
+degenerate.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -66,7 +66,9 @@ def test_bounds_hold_for_every_sample_within_k_replacements(k: int) -> None:
 
 
 def test_the_bounds_are_attained() -> None:
-    """The local sensitivity within distance k is exact where the sample is inside the values' range."""
+    """The local sensitivity within distance k is exact where the sample is inside the values'
+    range.
+    """
     _, h, _ = quartile_ranks(5)
     for k in (0, 1):
         attained = 0

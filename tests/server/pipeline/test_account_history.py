@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An account over time: in ε, whatever its rule, and true about the past after its cap was changed."""
+"""An account over time: in ε, whatever its rule, and true about the past after its cap was
+changed.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Releases answered later: planned turns, full queues, cancelling, and nothing that the data decide."""
+"""Releases answered later: planned turns, full queues, cancelling, and nothing that the data
+decide.
+"""
 
 import json
 import time

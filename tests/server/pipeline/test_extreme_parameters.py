@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters that an analyst or a curator may choose, as far out as they go, for every kind.
 
-Each is refused in words, or gives a plan whose parts cost what is charged, and that replies to any table.
+Each is refused in words, or gives a plan whose parts cost what is charged, and that replies to any
+table.
 """
 
 import json
@@ -206,7 +207,9 @@ class Served:
 
 
 def billed(step: Step, plan: Plan) -> PrivacyCost:
-    """In the place of the engine's: what the noise of sums and trees really costs is within their ρ."""
+    """In the place of the engine's: what the noise of sums and trees really costs is within their
+    ρ.
+    """
     for part in step.parts if isinstance(step, SumStep) else ():
         if isinstance(part, QuantileTree):
             rho = quantile_tree.billed_rho(part)
@@ -236,7 +239,9 @@ def some(queries: Any, share: Any) -> Any:
 
 
 def in_turn(kind: Any, bounds: Any) -> Any:
-    """Some of a kind's queries; each fit, which takes a hundred times as long, at a third of the bounds."""
+    """Some of a kind's queries; each fit, which takes a hundred times as long, at a third of the
+    bounds.
+    """
     chosen = some(QUERIES[kind], 0.1)
     return chosen[list(BOUNDS).index(bounds) % 3 :: 3] if kind in FITS else chosen
 

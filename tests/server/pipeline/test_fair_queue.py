@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fair queue: turns of planned length, one an owner at a time, equal planned time for all who wait."""
+"""The fair queue: turns of planned length, one an owner at a time, equal planned time for all who
+wait.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, field

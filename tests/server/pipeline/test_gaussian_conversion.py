@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which accounts get the Gaussian conversion, and that a release keeps the one that it was charged by."""
+"""Which accounts get the Gaussian conversion, and that a release keeps the one that it was charged
+by.
+"""
 
 import json
 from dataclasses import replace

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused before it is planned costs more than what is left: the bound holds for every kind."""
+"""What is refused before it is planned costs more than what is left: the bound holds for every
+kind.
+"""
 
 from dataclasses import replace
 

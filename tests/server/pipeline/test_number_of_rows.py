@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of rows appears nowhere: two tables of the same persons with other numbers of rows are one to an analyst."""
+"""The number of rows appears nowhere: two tables of the same persons with other numbers of rows are
+one to an analyst.
+"""
 
 import json
 from collections.abc import Iterator

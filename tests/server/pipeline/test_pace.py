@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When replies are shown: by the plan, the machine's measured speed and what else is computed; by no cell."""
+"""When replies are shown: by the plan, the machine's measured speed and what else is computed; by
+no cell.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,7 +70,9 @@ def test_a_deadline_is_the_expected_time_with_slack_on_this_machine() -> None:
 
 
 def test_of_a_steady_plan_it_is_what_was_measured() -> None:
-    """Between the two numbers of records on the line in log n, beyond them as at the nearer one; with fewer, as of the others."""
+    """Between the two numbers of records on the line in log n, beyond them as at the nearer one;
+    with fewer, as of the others.
+    """
     plan = replace(plan_of(), planned=Planned(steady=True))
     pace = pace_of(3.0, shares={"Planned: test": {10**4: 0.25, 10**6: 0.75}})
 
@@ -173,7 +177,9 @@ def test_requests_that_are_being_planned_make_it_later() -> None:
 
 
 def test_a_short_computation_waits_for_turns_of_long_ones_and_not_for_their_ends() -> None:
-    """The engine works on what is due first: as many times its own time as there are computations."""
+    """The engine works on what is due first: as many times its own time as there are
+    computations.
+    """
     pace, short, long = pace_of(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
     alone = {name: deadline(pace, plan) for name, plan in (("short", short), ("long", long))}
     with (

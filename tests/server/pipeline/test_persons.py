@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions about persons from end to end: every kind, the same cost as with one row a person, and refusals."""
+"""Questions about persons from end to end: every kind, the same cost as with one row a person, and
+refusals.
+"""
 
 import json
 from collections.abc import Iterator
@@ -187,7 +189,9 @@ def test_nobody_without_a_grant_sees_the_view(
 def test_nothing_public_tells_how_many_rows_there_are(
     services: Services, installation_template: Installation, tmp_path: Path
 ) -> None:
-    """A neighbour, in which one person has m rows in place of one, has the same facts and the same plans."""
+    """A neighbour, in which one person has m rows in place of one, has the same facts and the same
+    plans.
+    """
     with copied(installation_template, tmp_path / "neighbour") as own:
         visits = own.directory / "visits.csv"
         write_visits(own.directory / "people.csv", visits)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What takes long to plan goes to processes of its own: the same answers, within limits of time and memory."""
+"""What takes long to plan goes to processes of its own: the same answers, within limits of time and
+memory.
+"""
 
 import os
 import threading

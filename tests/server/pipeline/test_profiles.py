@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile is forecast before it is charged, names what it does not resolve, and gives way to a better one."""
+"""A profile is forecast before it is charged, names what it does not resolve, and gives way to a
+better one.
+"""
 
 import pytest
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects on both databases: asked for, decided once, charged to accounts of their own, then over."""
+"""Projects on both databases: asked for, decided once, charged to accounts of their own, then
+over.
+"""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -126,7 +128,9 @@ def _records(services: Services) -> list[Any]:
 @pytest.mark.sample(2)
 @pytest.mark.slow
 def test_nobody_sees_another_s_project(services: Services, who: Who) -> None:
-    """Not the project, not its budget, not its request, not a member's releases; and not that it is."""
+    """Not the project, not its budget, not its request, not a member's releases; and not that it
+    is.
+    """
     eve, bob, ana = who("eve"), who("bob"), who("ana")
     approved(services, eve)
     release = answer(services, eve, COUNT)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A published release: who reads it, what the audit trail says, and that nobody is charged again."""
+"""A published release: who reads it, what the audit trail says, and that nobody is charged
+again.
+"""
 
 import json
 from collections.abc import Iterator

@@ -196,7 +196,9 @@ def test_only_who_has_a_key_is_a_person(by: str) -> None:
 
 @pytest.fixture
 def _closed_afterwards() -> Iterator[None]:
-    """`budget` leaves its connections to the end of its process, which here is that of the tests."""
+    """`budget` leaves its connections to the end of its process, which here is that of the
+    tests.
+    """
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

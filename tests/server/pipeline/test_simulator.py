@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What analysts can learn at a cap: each figure is that of a plan, and the cap has room for exactly what it says."""
+"""What analysts can learn at a cap: each figure is that of a plan, and the cap has room for exactly
+what it says.
+"""
 
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least ε for intervals of a wanted width: found by plans, free, and the plan that is then made keeps to it."""
+"""The least ε for intervals of a wanted width: found by plans, free, and the plan that is then made
+keeps to it.
+"""
 
 from math import inf
 from typing import Any
@@ -21,7 +23,9 @@ WITHOUT_WIDTHS = {
     "binned_residuals", "depth_median", "describe", "kruskal", "ks_test", "log_rank", "mann_whitney",
     "proportion_test", "survival_curve",
 }  # fmt: skip
-"""Kinds whose plan forecasts the noise of counts or scores, which is no width of what is released."""
+"""Kinds whose plan forecasts the noise of counts or scores, which is no width of what is
+released.
+"""
 
 
 @pytest.fixture

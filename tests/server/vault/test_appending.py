@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A wave beside the stored rows, on both databases, and the names by which persons are found again."""
+"""A wave beside the stored rows, on both databases, and the names by which persons are found
+again.
+"""
 
 from pathlib import Path
 

@@ -80,8 +80,9 @@ def blocks() -> Iterator[Any]:
 
 
 def test_no_cell_decides_how_long_the_others_take() -> None:
-    """Processor time of a block with one bad cell, or with nothing else, against one with none: it was a
-    thousand times as much. The least of a few runs, so that a busy machine does not show."""
+    """Processor time of a block with one bad cell, or with nothing else, against one with none: it
+    was a thousand times as much. The least of a few runs, so that a busy machine does not show.
+    """
     for column, good, others in blocks():
         usual = least_time(column, good)
         for other in others:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates in files and databases: days since 1970-01-01, strictly by the calendar, each cell by itself."""
+"""Dates in files and databases: days since 1970-01-01, strictly by the calendar, each cell by
+itself.
+"""
 
 import sqlite3
 from dataclasses import replace
@@ -138,7 +140,9 @@ def test_sources_hold_the_same_days(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.postgres
 def test_postgresql_holds_the_same_days(tmp_path: Path) -> None:
-    """In columns of four types, in a role that writes dates in another way, and with a date that is none."""
+    """In columns of four types, in a role that writes dates in another way, and with a date that is
+    none.
+    """
     place = new_url("postgresql", tmp_path)
     kinds = ("date", "timestamp", "timestamptz", "text")
     columns = ", ".join(f"{kind}_sold {kind}" for kind in kinds)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excel, SPSS, Stata, SAS, DuckDB and Arrow give the table that was written, with their dictionaries."""
+"""Excel, SPSS, Stata, SAS, DuckDB and Arrow give the table that was written, with their
+dictionaries.
+"""
 
 import sys
 from datetime import date, datetime
@@ -84,7 +86,9 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_sheet_that_is_all_missing_is_a_record(tmp_path: Path) -> None:
-    """n does not tell how many of them there are; rows at the end that only have a format are none."""
+    """n does not tell how many of them there are; rows at the end that only have a format are
+    none.
+    """
     file = tmp_path / "a.xlsx"
     with xlsxwriter.Workbook(str(file)) as written:
         sheet, bold = written.add_worksheet("Data"), written.add_format({"bold": True})

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet files on S3: the values of local files, what may change meanwhile, and no credentials in any text."""
+"""Parquet files on S3: the values of local files, what may change meanwhile, and no credentials in
+any text.
+"""
 
 import pickle
 from collections.abc import Iterator

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process never opens one SQLite file through two libraries (POSIX locks belong to a process).
 
-The whole of `init`, `dataset load`, a second load, a read, `dataset register` of another SQLite file and
-answers about both runs in one process, whose every opening of a file by sqlite3 or by ADBC is recorded.
+The whole of `init`, `dataset load`, a second load, a read, `dataset register` of another SQLite
+file and answers about both runs in one process, whose every opening of a file by sqlite3 or by ADBC
+is recorded.
 """
 
 import json

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows by reference: the values of a load, whatever the source; and no row that decides about others."""
+"""Rows by reference: the values of a load, whatever the source; and no row that decides about
+others.
+"""
 
 from dataclasses import replace
 from pathlib import Path

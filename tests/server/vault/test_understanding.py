@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files as they are on disk: how they are read is understood from their cells, or asked; nothing is edited."""
+"""Files as they are on disk: how they are read is understood from their cells, or asked; nothing is
+edited.
+"""
 
 from pathlib import Path
 
@@ -42,7 +44,9 @@ def test_penguins_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_german_spreadsheets_text(tmp_path: Path) -> None:
-    """Semicolons, decimal commas, points between thousands, Windows-1252, a title, and rows of separators at the end."""
+    """Semicolons, decimal commas, points between thousands, Windows-1252, a title, and rows of
+    separators at the end.
+    """
     proposal = propose(written(tmp_path, GERMAN.encode("cp1252")))
     known = {column.source: column for column in proposal.columns}
     assert proposal.reading == Reading(

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free work takes turns: a few pieces at a time, one of each owner's, in fair order; what nobody waits for is dropped.
+"""Free work takes turns: a few pieces at a time, one of each owner's, in fair order; what nobody
+waits for is dropped.
 
-What is refused is refused within a few turns of the event loop, which are counted, so that a test that fails does not wait.
+What is refused is refused within a few turns of the event loop, which are counted, so that a test
+that fails does not wait.
 """
 
 import asyncio
@@ -28,7 +30,9 @@ TURNS = 50
 
 @dataclass
 class Gate:
-    """Work that stands still until it is let go, or until the end of the block; `begun` has the names in the order of beginning."""
+    """Work that stands still until it is let go, or until the end of the block; `begun` has the
+    names in the order of beginning.
+    """
 
     begun: list[str] = field(default_factory=list)
     events: dict[str, threading.Event] = field(default_factory=dict)
@@ -113,7 +117,9 @@ def test_two_at_a_time_and_one_of_an_owner() -> None:
 
 
 def test_who_has_had_the_least_begins() -> None:
-    """a's first piece took ten seconds of processor time: b's three of one second each come before its second."""
+    """a's first piece took ten seconds of processor time: b's three of one second each come before
+    its second.
+    """
 
     async def scene() -> None:
         work = FreeWork(1, 4, SECONDS)
@@ -133,7 +139,9 @@ def test_who_has_had_the_least_begins() -> None:
 
 
 def test_who_asks_for_long_pieces_leaves_a_slot_to_others() -> None:
-    """a and b have had a piece of a second each: of their next ones one is worked on, and the other slot is c's at once."""
+    """a and b have had a piece of a second each: of their next ones one is worked on, and the other
+    slot is c's at once.
+    """
 
     async def scene() -> None:
         work = FreeWork(2, 4, SECONDS)
@@ -156,7 +164,9 @@ def test_who_asks_for_long_pieces_leaves_a_slot_to_others() -> None:
 
 
 def test_only_so_many_of_an_owner_wait() -> None:
-    """The third is refused, and told when to come; another's is not; a release waits all the same."""
+    """The third is refused, and told when to come; another's is not; a release waits all the
+    same.
+    """
 
     async def scene() -> None:
         work = FreeWork(1, 1, SECONDS)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Days that a release tells of a column of dates are dates on a page and in a file; other numbers stay what they are."""
+"""Days that a release tells of a column of dates are dates on a page and in a file; other numbers
+stay what they are.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Analysts who sign in to the workbench at the identity provider: who gets in, and that nobody else does."""
+"""Analysts who sign in to the workbench at the identity provider: who gets in, and that nobody else
+does.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as tables: what stands beside each other, what is drawn, and how much of a width is privacy's."""
+"""Results as tables: what stands beside each other, what is drawn, and how much of a width is
+privacy's.
+"""
 
 import pytest
 

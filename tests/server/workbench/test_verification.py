@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public verification page: a release word for word is recorded; anything else is not, and no reply says why."""
+"""The public verification page: a release word for word is recorded; anything else is not, and no
+reply says why.
+"""
 
 import json
 from typing import Any
@@ -83,7 +85,9 @@ PROMISES = st.sampled_from(sorted(RELEASE["guarantee"]))
 
 
 class _Books:
-    """A ledger in which nothing is found, however long what is searched for; a database refuses longer ones."""
+    """A ledger in which nothing is found, however long what is searched for; a database refuses
+    longer ones.
+    """
 
     def head(self) -> str:
         return "0" * 64

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workbench by bare requests: every kind has a form and a forecast, what is run is charged once, and nobody sees
-anybody else's releases."""
+"""The workbench by bare requests: every kind has a form and a forecast, what is run is charged
+once, and nobody sees anybody else's releases.
+"""
 
 import html
 import json
@@ -234,7 +235,9 @@ def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> Non
 
 
 def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
-    """What the slider chooses is run without another forecast: the page has each point's sum and what is left."""
+    """What the slider chooses is run without another forecast: the page has each point's sum and
+    what is left.
+    """
     page = page_of(bench.browser("ana"), **FIT).text
     rows = re.findall(r'data-epsilon="([^"]+)"[^>]* data-cost="([^"]+)" data-covered="(\w+)"', page)
     assert len(rows) == POINTS + 1

@@ -2,8 +2,8 @@
 """What outcomes of releases on two neighbouring tables prove to be spent.
 
 An event is chosen on one half of the outcomes; on the other its probabilities p and q under the two
-tables are bounded by Clopper and Pearson. ρ-zCDP bounds the Rényi divergence of every order α of the
-outcomes by αρ, hence that of any event: D_α(p‖q) ≤ αρ for all α.
+tables are bounded by Clopper and Pearson. ρ-zCDP bounds the Rényi divergence of every order α of
+the outcomes by αρ, hence that of any event: D_α(p‖q) ≤ αρ for all α.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,8 +18,9 @@ from support.attacks.neighbouring_pair import Outcome
 Event = Callable[[Outcome], bool]
 ORDERS = np.concatenate([np.linspace(1.05, 4, 20), np.geomspace(4.5, 200, 20)])
 CONFIDENCE = 1 - 1e-11
-"""Of each bound on a probability: two make a proof, and less than a hundred proofs are asked of real noise, so that one of them fails by
-luck less than once in 10⁹ / 2 runs of all."""
+"""Of each bound on a probability: two make a proof, and less than a hundred proofs are asked of
+real noise, so that one of them fails by luck less than once in 10⁹ / 2 runs of all.
+"""
 
 
 def candidates(outcomes: Sequence[Outcome]) -> list[Event]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records for the attacks on fits by influence: tables of every shape, and records that pull hard."""
+"""Records for the attacks on fits by influence: tables of every shape, and records that pull
+hard.
+"""
 
 from itertools import pairwise
 
@@ -13,7 +15,9 @@ Q = 2
 
 
 def table(rng: np.random.Generator, loss: str, n: int) -> FloatArray:
-    """(Q + 3, n) records: smooth, heavy-tailed, tied, skewed, or with a rare or collinear column."""
+    """(Q + 3, n) records: smooth, heavy-tailed, tied, skewed, or with a rare or collinear
+    column.
+    """
     x = rng.normal(size=n)
     kind = rng.integers(5)
     if kind == 1:

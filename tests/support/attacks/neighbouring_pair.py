@@ -75,7 +75,9 @@ def neighbours(rows: int, changed: str) -> tuple[str, str]:
 def of_persons(
     persons: int, most: int, left: Sequence[str], right: Sequence[str]
 ) -> tuple[str, str]:
-    """Two registers that differ in their first person, whose rows are given; the others have one to `most` rows."""
+    """Two registers that differ in their first person, whose rows are given; the others have one to
+    `most` rows.
+    """
     rng, lines = np.random.default_rng(12), []
     for person in range(1, persons):
         for _ in range(1 + person % most):

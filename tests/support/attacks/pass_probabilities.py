@@ -9,7 +9,9 @@ from reticent_server.mechanisms import depth_draw, ptr
 
 
 def pass_probability(margin: int, epsilon: int, delta: int) -> float:
-    """P(margin + Z ≥ T), Z discrete Laplace of the scale that is drawn. epsilon, delta: in units."""
+    """P(margin + Z ≥ T), Z discrete Laplace of the scale that is drawn. epsilon, delta: in
+    units.
+    """
     p = np.exp(-1 / ptr.noise_scale(epsilon))
     short = ptr.threshold(epsilon, delta) - margin
     return float(p**short / (1 + p) if short > 0 else 1 - p ** (1 - short) / (1 + p))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The privacy loss of a pair of neighbouring tables, from their integer sums and the noise drawn.
 
-Used against everything that is released by noisy sums: half the noise, a wrong sensitivity, a missing
-clip or a contribution that depends on other records all raise it above what is charged.
+Used against everything that is released by noisy sums: half the noise, a wrong sensitivity, a
+missing clip or a contribution that depends on other records all raise it above what is charged.
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,7 +80,9 @@ def sensitivity(part: Part) -> float:
 
 
 def step_loss(step: SumStep, block: Block, neighbour: Block) -> float:
-    """ρ in units that one step loses on two neighbouring blocks (a QuantileTree at what it bills)."""
+    """ρ in units that one step loses on two neighbouring blocks (a QuantileTree at what it
+    bills).
+    """
     losses = 0.0
     sums, others = (
         registry.encode_all(step.parts, step.map_fn(each), joint=step.joint)
@@ -97,7 +99,8 @@ def step_loss(step: SumStep, block: Block, neighbour: Block) -> float:
 def farthest_records(
     step: SumStep, records: Mapping[str, FloatArray]
 ) -> Iterator[tuple[type[Part], float]]:
-    """(kind of part, largest distance of two of the records over the sensitivity) for each noisy sum.
+    """(kind of part, largest distance of two of the records over the sensitivity) for each noisy
+    sum.
 
     Sums of tables that differ in one record differ by the difference of two contributions.
     """

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An auditor outside of the mechanisms: every draw of a release is written down, and played back on a neighbour.
+"""An auditor outside of the mechanisms: every draw of a release is written down, and played back on
+a neighbour.
 
-The auditor knows four primitives (discrete Gaussian, discrete Laplace, selection, the depth draw) and nothing of the
-plan that asked for them, but which parts of a step are of one vector of a record. A release of a table D is recorded: each primitive's argument, scale and output. The same plan is
-then run on a neighbour D′, where each primitive gives the output that was recorded, so both runs go the same way. From
-the two arguments and the scale of a call follows what that call could lose at most between these two tables, whatever
-the mechanism's documentation says: ‖x − x′‖²/(2σ²) of zCDP for Gaussian noise, |x − x′|/b of ε for Laplace noise, the
-range of the log-ratios of the weights for a selection (Dong, Durfee & Rogers 2020). Their sum is compared with the charge.
+The auditor knows four primitives (discrete Gaussian, discrete Laplace, selection, the depth draw)
+and nothing of the plan that asked for them, but which parts of a step are of one vector of a
+record. A release of a table D is recorded: each primitive's argument, scale and output. The same
+plan is then run on a neighbour D′, where each primitive gives the output that was recorded, so both
+runs go the same way. From the two arguments and the scale of a call follows what that call could
+lose at most between these two tables, whatever the mechanism's documentation says: ‖x − x′‖²/(2σ²)
+of zCDP for Gaussian noise, |x − x′|/b of ε for Laplace noise, the range of the log-ratios of the
+weights for a selection (Dong, Durfee & Rogers 2020). Their sum is compared with the charge.
 """
 
 import warnings
@@ -51,8 +54,10 @@ Table = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Call:
-    """One draw. argument: the private integers. scale: σ, b, or a selection's ladder. part: the number of the part of a
-    step of sums that it belongs to, None elsewhere. sensitivity: what the scale was asked for, where it was."""
+    """One draw. argument: the private integers. scale: σ, b, or a selection's ladder. part: the
+    number of the part of a step of sums that it belongs to, None elsewhere. sensitivity: what the
+    scale was asked for, where it was.
+    """
 
     primitive: str
     argument: np.ndarray
@@ -64,7 +69,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Loss:
-    """What one call can lose between two tables. rho: zCDP. epsilon: of pure DP; None for Gaussian noise."""
+    """What one call can lose between two tables. rho: zCDP. epsilon: of pure DP; None for Gaussian
+    noise.
+    """
 
     rho: float
     epsilon: float | None
@@ -72,7 +79,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class Run:
-    """What a release drew, and what it said. steps: of sums, each with the number of its first part."""
+    """What a release drew, and what it said. steps: of sums, each with the number of its first
+    part.
+    """
 
     calls: list[Call]
     release: Release
@@ -81,7 +90,9 @@ class Run:
 
 @dataclass
 class Recorder:
-    """The calls of one run. replayed: the outputs that are given back in their order; None: real draws."""
+    """The calls of one run. replayed: the outputs that are given back in their order; None: real
+    draws.
+    """
 
     replayed: Sequence[Call] | None = None
     calls: list[Call] = field(default_factory=list)
@@ -207,7 +218,9 @@ class Served:
         return True
 
     def run(self, plan: Plan, replayed: Sequence[Call] | None = None) -> "Run":
-        """One release and its calls. Fails where the release fails, or draws less than it did before."""
+        """One release and its calls. Fails where the release fails, or draws less than it did
+        before.
+        """
         recorder = Recorder(replayed)
         engine = LocalEngine(lambda _: self, self, cache_bytes=1 << 22, threads=1, block_rows=4096)
         try:
@@ -222,7 +235,9 @@ class Served:
 
 
 def loss(call: Call, other: Call) -> Loss:
-    """What the call can lose between the two tables; of noise with a private scale, what it loses at its output."""
+    """What the call can lose between the two tables; of noise with a private scale, what it loses
+    at its output.
+    """
     moved = np.abs(call.argument.astype(float) - other.argument.astype(float))
     match call.primitive:
         case "DiscreteGaussian" if call.scale == other.scale:
@@ -273,8 +288,10 @@ def total(before: Sequence[Call], after: Sequence[Call]) -> Loss:
 
 
 def billed(run: Run) -> float:
-    """Over the parts of sums Δ²/(2σ²), at the Δ that was asked for and the σ that was used; added up, but for parts of one
-    vector, of which the worst pair is looked for. (The two draws of a Gram matrix are one part: each bills all of it.)"""
+    """Over the parts of sums Δ²/(2σ²), at the Δ that was asked for and the σ that was used; added
+    up, but for parts of one vector, of which the worst pair is looked for. (The two draws of a Gram
+    matrix are one part: each bills all of it.)
+    """
     bills: dict[int, float] = {}
     for call in run.calls:
         if call.part is not None and call.primitive == "DiscreteGaussian":
@@ -292,7 +309,9 @@ def billed(run: Run) -> float:
 
 
 def _worst_groups(step: SumStep, joint: ByGroup, bills: Sequence[float]) -> float:
-    """The largest loss over a record that is replaced inside one group, and one that leaves a group for another."""
+    """The largest loss over a record that is replaced inside one group, and one that leaves a group
+    for another.
+    """
     inside, leaving = [], []
     ends = np.cumsum(joint.sizes).tolist()
     for end, size, each in zip(ends, joint.sizes, joint.each, strict=True):
@@ -318,7 +337,9 @@ _ANGLES = np.linspace(-1, 1, 4001)
 
 
 def _worst_pair(step: SumStep, joint: OneVector, bills: Mapping[int, float]) -> float:
-    """The largest loss over pairs of vectors αx, βx of length 1 or 0, at all cosines of the angle between them."""
+    """The largest loss over pairs of vectors αx, βx of length 1 or 0, at all cosines of the angle
+    between them.
+    """
     gradient, meat, curvature, used = (
         0.0 if k is None else bills[k]
         for k in (joint.vector, joint.meat, joint.curvature, joint.used)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The farthest two units that a step can be given: a search that needs a question only.
 
-A question is planned and runs on one table, so that each of its steps stands where releases have brought it. There the
-exact integers that every unit of an adversarial pool adds are computed, unit by unit, through the map and the
-mechanisms' own encoding. Tables that differ in one unit differ by the difference of two of these, so the largest
-distance of two units in the noise's metric, Σ Δ²/(2σ²) over all entries of all parts of a step, is what the step
-loses at most among them. It is compared with what the step is charged.
+A question is planned and runs on one table, so that each of its steps stands where releases have
+brought it. There the exact integers that every unit of an adversarial pool adds are computed, unit
+by unit, through the map and the mechanisms' own encoding. Tables that differ in one unit differ by
+the difference of two of these, so the largest distance of two units in the noise's metric, Σ
+Δ²/(2σ²) over all entries of all parts of a step, is what the step loses at most among them. It is
+compared with what the step is charged.
 
-The pool has the ends of every column's bounds, its middle, values that no cell may have, and missing cells; a unit of
-several rows has copies of one record, records of several kinds, and places without a row.
+The pool has the ends of every column's bounds, its middle, values that no cell may have, and
+missing cells; a unit of several rows has copies of one record, records of several kinds, and places
+without a row.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +37,10 @@ FAR = (
 
 @dataclass(frozen=True)
 class Found:
-    """Of one step: ρ in units of its two farthest units, the pool's places of these, and what it is charged, with
-    its quantile trees, whose selections are no integers and are searched elsewhere."""
+    """Of one step: ρ in units of its two farthest units, the pool's places of these, and what it is
+    charged, with its quantile trees, whose selections are no integers and are searched
+    elsewhere.
+    """
 
     label: str
     loss: float
@@ -69,7 +73,9 @@ def _unit(
     number: int,
     rng: np.random.Generator,
 ) -> Block:
-    """m copies of one record; of every third unit different ones, of which some are absent, or the only one."""
+    """m copies of one record; of every third unit different ones, of which some are absent, or the
+    only one.
+    """
     m = unit.max_rows
     mixed = m > 1 and number % 3 == 2
     taken = [rows[(number * m + (j if mixed else 0)) % len(rows)] for j in range(m)]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise from a seed, for tests of statistics: the same numbers in every run, on every machine.
 
-Whole numbers and words come from seeded bits by the same exact algorithms; Gaussian and Laplace noise, which is drawn
-in a library, is replaced. Tests of that library's draws are marked real_noise.
+Whole numbers and words come from seeded bits by the same exact algorithms; Gaussian and Laplace
+noise, which is drawn in a library, is replaced. Tests of that library's draws are marked
+real_noise.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact laws of selections and of quantile recursions, from the whole-number weights that are drawn from."""
+"""Exact laws of selections and of quantile recursions, from the whole-number weights that are drawn
+from.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -11,7 +11,9 @@ from reticent_server.mechanisms import column_registry, registry
 
 
 class Tape:
-    """Records until it is rewound; then gives the same values in the same order, and fails where another part is asked."""
+    """Records until it is rewound; then gives the same values in the same order, and fails where
+    another part is asked.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._released: list[Any] = []

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said in a session, to be compared with what is said in the same session about other rows."""
+"""What is said in a session, to be compared with what is said in the same session about other
+rows.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -11,7 +13,9 @@ from support.attacks.planted_session import metrics
 
 _ID = re.compile(r"rel_[A-Za-z0-9_-]+|[0-9a-f]{12,}")
 _VARYING = {"reticent_reply_seconds_bucket", "reticent_reply_seconds_sum"}
-"""Of a process, whose replies take as long as they take: the deadlines that hide it are compared by themselves."""
+"""Of a process, whose replies take as long as they take: the deadlines that hide it are compared by
+themselves.
+"""
 
 
 @dataclass

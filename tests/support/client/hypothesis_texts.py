@@ -16,7 +16,9 @@ REFUSED: list[list[str]] = _STORED["refused"]
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Texts with the rows of R and the values of r that they mean. one_by_one: the text of each row."""
+    """Texts with the rows of R and the values of r that they mean. one_by_one: the text of each
+    row.
+    """
 
     texts: list[str]
     rows: list[list[float]]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the client sends and gets for one query of every kind: recorded, and kept for later versions.
+"""What the client sends and gets for one query of every kind: recorded, and kept for later
+versions.
 
-`make contract` writes the files in tests/fixtures/contract/replies; tests of later versions replay them.
+`make contract` writes the files in tests/fixtures/contract/replies; tests of later versions replay
+them.
 """
 
 import json
@@ -26,8 +28,9 @@ TRIALS = 20  # of a query that may have No Reply, which says little about what i
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """request: the body of POST /v1/releases. reply: the release. read_as: the client's class for it.
-    columns: of its data frame."""
+    """request: the body of POST /v1/releases. reply: the release. read_as: the client's class for
+    it. columns: of its data frame.
+    """
 
     request: dict[str, Any]
     reply: dict[str, Any]

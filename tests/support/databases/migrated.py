@@ -60,7 +60,9 @@ def copied(url: str, folder: Path) -> Iterator[str]:
 
 
 def lasting(backend: str) -> str:
-    """The URL of a new database with all tables that is there until the process ends, to be copied."""
+    """The URL of a new database with all tables that is there until the process ends, to be
+    copied.
+    """
     if backend == "sqlite":
         return f"sqlite:///{shutil.copy(_sqlite_template(), _folder() / 'lasting.db')}"
     return postgresql.new_database(_postgres_template())

@@ -74,8 +74,8 @@ def _server() -> Path:
 class Cluster:
     """A server with a data folder of its own, which may be stopped, crashed and started again.
 
-    home: the folder of its socket. durable: whether a commit waits for the disk. port: where it listens
-    on 127.0.0.1, too, for those who have a password; None: nowhere.
+    home: the folder of its socket. durable: whether a commit waits for the disk. port: where it
+    listens on 127.0.0.1, too, for those who have a password; None: nowhere.
     """
 
     def __init__(

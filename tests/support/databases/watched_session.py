@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole session of one process, whose every opening of a file by sqlite3 or by ADBC is recorded and printed at its end."""
+"""A whole session of one process, whose every opening of a file by sqlite3 or by ADBC is recorded
+and printed at its end.
+"""
 
 import json
 import os

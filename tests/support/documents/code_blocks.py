@@ -74,7 +74,9 @@ def setup_of(path: Path) -> str:
 
 
 def prepare(terminal: Session, setup: str) -> None:
-    """Makes what a page begins with. served: also `client` and `ds`, as the user guide names them."""
+    """Makes what a page begins with. served: also `client` and `ds`, as the user guide names
+    them.
+    """
     if not setup:
         write_houses(Path("houses.csv"))
         return
@@ -92,7 +94,9 @@ def prepare(terminal: Session, setup: str) -> None:
 
 @cache
 def _loaded() -> tuple[Path, str]:
-    """A folder with a table, a profile and an analyst, and her key: made once a process, to be copied."""
+    """A folder with a table, a profile and an analyst, and her key: made once a process, to be
+    copied.
+    """
     folder = Path(tempfile.mkdtemp(prefix="reticent-documents-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with session(folder) as terminal:

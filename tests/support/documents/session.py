@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs what documentation tells people to type: commands, and Python against the server they start.
 
-Everything runs in this process and in a directory of its own: `reticent serve` is a thread on a free
-port, whose address takes the place of the one in the text, as the key that was printed last takes the
-place of rk_….
+Everything runs in this process and in a directory of its own: `reticent serve` is a thread on a
+free port, whose address takes the place of the one in the text, as the key that was printed last
+takes the place of rk_….
 """
 
 import io

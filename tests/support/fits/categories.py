@@ -25,7 +25,9 @@ SLOPES, THRESHOLDS = np.array([0.6, -0.5, 0.3]), np.array([-1.2, 0.2, 1.6])
 
 
 def regressors(rng: np.random.Generator, n: int) -> Table:
-    """Age standard normal, arm of two, dose exponential, weights uniform on [0, 2]; with the response's place."""
+    """Age standard normal, arm of two, dose exponential, weights uniform on [0, 2]; with the
+    response's place.
+    """
     age, arm, dose = rng.normal(size=n), rng.random(n) < 0.5, rng.exponential(size=n)
     drawn = (age, arm, dose, rng.uniform(0, 2, n))
     return {
@@ -62,7 +64,9 @@ def people(rng: np.random.Generator, n: int, family: str) -> Table:
 
 
 def even_people(rng: np.random.Generator, n: int, family: str) -> Table:
-    """A table on which a fit of age and arm weighs all records alike: ages uniform within ±√3, no dose."""
+    """A table on which a fit of age and arm weighs all records alike: ages uniform within ±√3, no
+    dose.
+    """
     table = regressors(rng, n)
     table |= {"age": rng.uniform(-1.7, 1.7, n), "dose": np.zeros(n)}
     p = np.cumsum(probabilities(table, family), axis=1)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hazard regressions of simulated persons: planned, answered, and Cox's regression of the same persons."""
+"""Hazard regressions of simulated persons: planned, answered, and Cox's regression of the same
+persons.
+"""
 
 from typing import Any
 
@@ -30,10 +32,12 @@ def persons(
     late: float = 0.0,
     offset: float = 0.0,
 ) -> Table:
-    """A table: Weibull times, hazard RATE (times of a person of middling risk), uniform dropout up to 15, end at 12.
+    """A table: Weibull times, hazard RATE (times of a person of middling risk), uniform dropout up
+    to 15, end at 12.
 
-    late: the share that comes under observation after 0, at a uniform time; those with the event before are not there.
-    offset: the sd of a known part `o` of the log hazard, half of whose variance goes with age; `parts` is exp(o).
+    late: the share that comes under observation after 0, at a uniform time; those with the event
+    before are not there. offset: the sd of a known part `o` of the log hazard, half of whose
+    variance goes with age; `parts` is exp(o).
     """
     m = n if not late else 3 * n
     age, arm, dose = rng.normal(size=m), rng.random(m) < 0.5, rng.exponential(size=m)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers of the fits' tests: linear plans, any plan's steps along a released path, gaps to a target."""
+"""Helpers of the fits' tests: linear plans, any plan's steps along a released path, gaps to a
+target.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -48,7 +50,9 @@ def linear_plan(
     design: Design | None = None,
     **more: Any,
 ) -> LinearRegressionPlan:
-    """A planned regression of y on the columns, or of a design; `more`: of the query, or of the plain design."""
+    """A planned regression of y on the columns, or of a design; `more`: of the query, or of the
+    plain design.
+    """
     ours = {k: more.pop(k) for k in ("intercept", "where", "missing_columns") if k in more}
     every = [*columns, y]
     released = profile_of(table, every) if profile else None
@@ -79,7 +83,9 @@ def target_of(plan: Any, block: Block) -> Target:
 
 
 def gaps(result: Mapping[str, Any], target: Target) -> tuple[FloatArray, FloatArray]:
-    """(q,) a reply's distance from its target in the target's standard errors, and (q,) the ratio of both."""
+    """(q,) a reply's distance from its target in the target's standard errors, and (q,) the ratio
+    of both.
+    """
     errors = target.standard_errors
     away = (np.array(result["coefficients"]) - target.coefficients) / errors
     return away, np.array(result["standard_errors"]) / errors

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binomial regressions with other links: tables, plans, and the estimating equation without privacy."""
+"""Binomial regressions with other links: tables, plans, and the estimating equation without
+privacy.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +34,9 @@ BETA: dict[str, FloatArray] = {
 
 
 def table(rng: np.random.Generator, n: int, link: str, beta: FloatArray | None = None) -> Table:
-    """x0 normal (bounded by ±3 for the log link, so that risks stay below 1), x1 uniform, x2 of 0 and 1."""
+    """x0 normal (bounded by ±3 for the log link, so that risks stay below 1), x1 uniform, x2 of 0
+    and 1.
+    """
     x0 = np.clip(rng.normal(size=n), -3, 3)
     x1, x2 = rng.uniform(-1.7, 1.7, n), (rng.random(n) < 0.4).astype(float)
     rows = np.column_stack([np.ones(n), x0, x1, x2])

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated panels whose person effects go with the regressors, and the within estimator of them."""
+"""Simulated panels whose person effects go with the regressors, and the within estimator of
+them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +24,10 @@ def panel(
     correlation: float = 0.5,
     levels: bool = True,
 ) -> Any:
-    """(table, absent): y = 1 + Σ slope·x_j + effect + error, of one person's successive rows with this correlation; unbalanced: 1 to m rows a person.
-    levels: whether regressors go with the effect, so that pooled least squares is off."""
+    """(table, absent): y = 1 + Σ slope·x_j + effect + error, of one person's successive rows with
+    this correlation; unbalanced: 1 to m rows a person. levels: whether regressors go with the
+    effect, so that pooled least squares is off.
+    """
     rng = np.random.default_rng(seed)
     rows = np.full((persons, 1), m) if balanced else rng.integers(1, m + 1, (persons, 1))
     absent = np.arange(m)[None, :] >= rows
@@ -48,8 +52,9 @@ def facts_of(table: Any, absent: Any, m: int) -> DatasetFacts:
 
 
 def within(table: Any, absent: Any, m: int, names: Sequence[str]) -> Any:
-    """(coefficients, cluster-robust standard errors) of least squares with person effects, as PanelOLS has them but for
-    factors 1 + O(1/persons)."""
+    """(coefficients, cluster-robust standard errors) of least squares with person effects, as
+    PanelOLS has them but for factors 1 + O(1/persons).
+    """
     used = ~absent.reshape(-1, m)
     T = np.maximum(used.sum(axis=1, keepdims=True), 1)
 
@@ -66,8 +71,9 @@ def within(table: Any, absent: Any, m: int, names: Sequence[str]) -> Any:
 
 
 def pooled(table: Any, absent: Any, m: int, names: Sequence[str]) -> Any:
-    """(coefficients, cluster-robust standard errors) of least squares with an intercept over all rows, as PanelOLS has them
-    but for factors 1 + O(1/persons)."""
+    """(coefficients, cluster-robust standard errors) of least squares with an intercept over all
+    rows, as PanelOLS has them but for factors 1 + O(1/persons).
+    """
     X = np.column_stack([np.ones(len(absent)), *(table[name] for name in names)])
     X = X * ~absent[:, None]
     A = np.linalg.inv(X.T @ X)

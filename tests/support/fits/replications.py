@@ -59,8 +59,9 @@ class MemoryTable:
 @dataclass(frozen=True, slots=True, eq=False)
 class Replications:
     """Of k fits with q coefficients: covered (k, q), NaN where there is no interval; wald (k,) the
-    p-values of "all slopes are the true ones"; errors and standard errors (k, q); ratio: the largest forecast
-    ratio of a coefficient's privacy and sampling standard errors."""
+    p-values of "all slopes are the true ones"; errors and standard errors (k, q); ratio: the
+    largest forecast ratio of a coefficient's privacy and sampling standard errors.
+    """
 
     covered: FloatArray
     wald: FloatArray

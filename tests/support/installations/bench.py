@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workbench over a copied installation, by bare requests, with a curator's text that would take over a page."""
+"""The workbench over a copied installation, by bare requests, with a curator's text that would take
+over a page.
+"""
 
 import asyncio
 import re

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console over a small installation in which something has happened, served on a loopback socket."""
+"""The console over a small installation in which something has happened, served on a loopback
+socket.
+"""
 
 import shutil
 import socket
@@ -34,7 +36,9 @@ HOSTILE = '"><img src=x onerror=document.title="owned"><script>document.title="o
 
 @dataclass(frozen=True)
 class History:
-    """An installation with a week behind it. key: of the curator carol. ended: when the week ends."""
+    """An installation with a week behind it. key: of the curator carol. ended: when the week
+    ends.
+    """
 
     installation: Installation
     key: str
@@ -89,8 +93,9 @@ def console(
     *,
     reads: bool = False,
 ) -> Iterator[Desk]:
-    """Serves the console in a thread of this process. settings_of: of a port, where others are wanted. reads: whether
-    queries are answered; else every reader of private rows raises."""
+    """Serves the console in a thread of this process. settings_of: of a port, where others are
+    wanted. reads: whether queries are answered; else every reader of private rows raises.
+    """
     clock = SetClock()
     clock.time = history.ended
     with socket.create_server(("127.0.0.1", 0)) as listener:

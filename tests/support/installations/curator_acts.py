@@ -39,7 +39,9 @@ SOURCE = VaultTable("t", 10, (StoredColumn("price", "v0"),))
 
 @dataclass(frozen=True)
 class World:
-    """access, catalog, ledger: on one database. keys: by name. version_id: of the data set houses."""
+    """access, catalog, ledger: on one database. keys: by name. version_id: of the data set
+    houses.
+    """
 
     access: Access
     sign_ins: SignIns
@@ -59,7 +61,9 @@ def load(catalog: Catalog, name: str = "houses") -> str:
 
 
 def make_world(engine: Engine, clock: SetClock) -> World:
-    """A curator with a session, two analysts, one of them with a grant; a data set with a profile."""
+    """A curator with a session, two analysts, one of them with a grant; a data set with a
+    profile.
+    """
     access, catalog = Access(engine, PEPPER, clock), Catalog(engine, clock)
     ledger = Ledger(engine, clock, LEASE_SECONDS)
     catalog.identity()
@@ -90,7 +94,9 @@ def make_world(engine: Engine, clock: SetClock) -> World:
 
 @contextmanager
 def inhabited(backend: str, folder: Path) -> Iterator[str]:
-    """The URL of a copy of a database with a world, which `reopened` finds there; SQLite's file is in `folder`."""
+    """The URL of a copy of a database with a world, which `reopened` finds there; SQLite's file is
+    in `folder`.
+    """
     url, _ = _made(backend)
     with copied(url, folder) as copy:
         yield copy

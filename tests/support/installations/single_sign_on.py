@@ -38,8 +38,10 @@ def link(services: Services, provider: Provider, name: str, subject: str) -> Non
 def desk_of(
     history: History, provider: Provider, folder: Path, callback: str = CALLBACK
 ) -> Iterator[Desk]:
-    """A server that is registered at the provider, which asks for a second factor and knows of its pages the one that is
-    `callback`; carol and ana are linked, and carol signs in next. Tokens are of the server's time."""
+    """A server that is registered at the provider, which asks for a second factor and knows of its
+    pages the one that is `callback`; carol and ana are linked, and carol signs in next. Tokens are
+    of the server's time.
+    """
     copied = history.copied(folder / "desk")
     provider.claims |= STRONG
 

@@ -47,7 +47,8 @@ columns:
 
 @dataclass(frozen=True)
 class Installation:
-    """settings: with absolute paths, replies at once, as often as one likes. keys: by analyst's name.
+    """settings: with absolute paths, replies at once, as often as one likes. keys: by analyst's
+    name.
 
     urls: of the database and the vault; None: SQLite files in the directory.
     """
@@ -89,7 +90,9 @@ class Installation:
 
 
 def build(directory: Path, urls: tuple[str, str] | None = None) -> Installation:
-    """Makes the installation in an empty directory, and on empty databases where `urls` names them."""
+    """Makes the installation in an empty directory, and on empty databases where `urls` names
+    them.
+    """
     settings = Installation(directory, {}, urls).settings
     prepare(settings)
     (directory / "schema.yaml").write_text(SCHEMA)
@@ -143,8 +146,10 @@ def _add_analyst(
 
 @contextmanager
 def opened(settings: Settings, clock: Clock | None = None) -> Iterator[Services]:
-    """Services that are closed at the end. Plans are made in this process: one for planning imports the server for two seconds
-    first, and gives the same ones (tests/server/pipeline/test_planner.py)."""
+    """Services that are closed at the end. Plans are made in this process: one for planning imports
+    the server for two seconds first, and gives the same ones
+    (tests/server/pipeline/test_planner.py).
+    """
     made = build_services(settings, clock)
     services = replace(made, planner=Planner(0, settings.plan_seconds, settings.plan_megabytes))
     try:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells that begin with their libraries imported, for tests of what a curator is shown: a new interpreter imports for half a
-second first, and some of these tests look at a file ten times.
+"""Cells that begin with their libraries imported, for tests of what a curator is shown: a new
+interpreter imports for half a second first, and some of these tests look at a file ten times.
 
-What runs in the copy is the program of a cell. That a cell is an interpreter of its own, without the server's settings, and
-has limits of memory (libraries of a new one reserve less of it) is tested with real ones (tests/server/intake/test_cell.py).
+What runs in the copy is the program of a cell. That a cell is an interpreter of its own, without
+the server's settings, and has limits of memory (libraries of a new one reserve less of it) is
+tested with real ones (tests/server/intake/test_cell.py).
 """
 
 import os

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Orders for a cell that look at several files, since a process of its own for each takes a second."""
+"""Orders for a cell that look at several files, since a process of its own for each takes a
+second.
+"""
 
 import json
 from dataclasses import dataclass
@@ -29,8 +31,9 @@ def _said_of(file: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LooksAtChanged:
-    """A file with some bytes changed, again and again; the reply: how often it could be read, of how many. folder: where the
-    changed ones are written."""
+    """A file with some bytes changed, again and again; the reply: how often it could be read, of
+    how many. folder: where the changed ones are written.
+    """
 
     file: Path
     folder: Path

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The console's routes as an OpenAPI document, which it does not publish: made from its routers and templates."""
+"""The console's routes as an OpenAPI document, which it does not publish: made from its routers and
+templates.
+"""
 
 import re
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hooks of schemathesis: who asks, about what there is, from which session.
 
-FUZZ_CALLERS, JSON: a list of {"headers": {…}, "session": id or null}. Requests take turns over it. A caller
-with a session sends forms with a token of that session, else nothing behind the token would be reached.
-FUZZ_SECRETS: the secrets file of the installation.
+FUZZ_CALLERS, JSON: a list of {"headers": {…}, "session": id or null}. Requests take turns over it.
+A caller with a session sends forms with a token of that session, else nothing behind the token
+would be reached. FUZZ_SECRETS: the secrets file of the installation.
 """
 
 import json

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions that take longest to plan, of every kind, on a table with every sort of column that makes planning long."""
+"""The questions that take longest to plan, of every kind, on a table with every sort of column that
+makes planning long.
+"""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Good questions of every kind about the small installation's `people`: the examples that stand in the kinds' rooms."""
+"""Good questions of every kind about the small installation's `people`: the examples that stand in
+the kinds' rooms.
+"""
 
 from typing import Any
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What R's analyses of a study are compared with: released studies, and what the Python client makes of them.
+"""What R's analyses of a study are compared with: released studies, and what the Python client
+makes of them.
 
     cd tests && python -m support.kinds.r_cases            the Python client's answers about the fixture's studies
     cd tests && python -m support.kinds.r_cases --studies  about new studies
 
-Writes r/tests/testthat/study.json: `studies`, releases as the server sends them, by name, and `cases`, each with a
-study, a group of it or null, an analysis, its arguments by the names of R, and the `result` or the `refusal` of Python.
-tests/r compares the answers with those of today's client.
+Writes r/tests/testthat/study.json: `studies`, releases as the server sends them, by name, and
+`cases`, each with a study, a group of it or null, an analysis, its arguments by the names of R, and
+the `result` or the `refusal` of Python. tests/r compares the answers with those of today's client.
 """
 
 import json

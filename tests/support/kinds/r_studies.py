@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Released studies of invented tables that R's analyses are tried on: open and shut gates, groups, a heavy tail, filled cells.
+"""Released studies of invented tables that R's analyses are tried on: open and shut gates, groups,
+a heavy tail, filled cells.
 
-The noise is the machine's, so that each making has its own; support.kinds.r_cases keeps them in R's fixture.
+The noise is the machine's, so that each making has its own; support.kinds.r_cases keeps them in R's
+fixture.
 """
 
 from typing import Any, Literal

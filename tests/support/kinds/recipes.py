@@ -53,7 +53,9 @@ def facts_of(
     max_rows: int = 1,
     quartiles: Mapping[str, tuple[float, float, float]] | None = None,
 ) -> DatasetFacts:
-    """Public facts; quartiles: {column: (q1, q2, q3)} makes a profile that is linear between them."""
+    """Public facts; quartiles: {column: (q1, q2, q3)} makes a profile that is linear between
+    them.
+    """
     unit = Unit("person", max_rows) if max_rows > 1 else Unit()
     profile = None
     if quartiles:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a change of the code changes any reply: releases of every kind's examples at seeded noise, compared to the byte.
+"""Whether a change of the code changes any reply: releases of every kind's examples at seeded
+noise, compared to the byte.
 
     cd tests && python -m support.kinds.same_replies FILE            stores what this tree replies
     cd tests && python -m support.kinds.same_replies FILE --compare  names what differs from FILE
 
-Each example is asked about four made-up tables: with a profile, without one, of persons with several rows, and a small one at a
-small epsilon, where intervals are declined. Kept are result, forecast, cost and planned times. Bits of floats depend on the processor and on its
-linear algebra, so a file is good for one machine.
+Each example is asked about four made-up tables: with a profile, without one, of persons with
+several rows, and a small one at a small epsilon, where intervals are declined. Kept are result,
+forecast, cost and planned times. Bits of floats depend on the processor and on its linear algebra,
+so a file is good for one machine.
 """
 
 import json

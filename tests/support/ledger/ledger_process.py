@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process of its own that uses the ledger: `race URL THREADS`, `die URL POINT`, `upgrade URL`.
 
-race prints "ready", waits until somebody opens and closes GATE (a named pipe), then spends a tenth from every thread at once, and prints how
-many were answered. die kills itself (SIGKILL) at a named point of a reservation with the key "k".
+race prints "ready", waits until somebody opens and closes GATE (a named pipe), then spends a tenth
+from every thread at once, and prints how many were answered. die kills itself (SIGKILL) at a named
+point of a reservation with the key "k".
 """
 
 import os

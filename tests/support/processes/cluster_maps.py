@@ -23,8 +23,9 @@ class Moments:
 
 @dataclass(frozen=True)
 class KillsItsWorker:
-    """Another map, whose process is killed by the first worker that sees the record at `position`, but not the
-    process `spared`, which may do a worker's blocks on a busy machine."""
+    """Another map, whose process is killed by the first worker that sees the record at `position`,
+    but not the process `spared`, which may do a worker's blocks on a busy machine.
+    """
 
     inner: Any
     position: int

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that begin with the server imported: a new interpreter imports for two seconds first.
 
-A process that has imported it, and done nothing else, is forked (multiprocessing's fork server, one for
-each worker of the tests). What runs in the copy is the program itself, with arguments, environment,
-standard output and log of its own, and with a process id that may be killed.
+A process that has imported it, and done nothing else, is forked (multiprocessing's fork server, one
+for each worker of the tests). What runs in the copy is the program itself, with arguments,
+environment, standard output and log of its own, and with a process id that may be killed.
 """
 
 import os
@@ -81,7 +81,9 @@ def forked(
 
 @cache
 def fork_context() -> ForkServerContext:
-    """Fork server and all: it is started with this process's search path, which it else would not know."""
+    """Fork server and all: it is started with this process's search path, which it else would not
+    know.
+    """
     context = get_context("forkserver")
     context.set_forkserver_preload(IMPORTED)
     with mock.patch.dict(os.environ, {"PYTHONPATH": os.pathsep.join(sys.path)}):
@@ -106,8 +108,9 @@ def _run(
 
 
 def forked_child(module: str, line: socket.socket, *arguments: str) -> Forked:
-    """In place of reticent_server.process.child; it has none of the settings either. The libraries of the whole server reserve
-    more memory than those of a child."""
+    """In place of reticent_server.process.child; it has none of the settings either. The libraries
+    of the whole server reserve more memory than those of a child.
+    """
     process = forked(_run_module, (module, line, arguments), {}, Path(os.devnull))
     process.stdout.close()
     return process

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An identity provider on 127.0.0.1: discovery, keys, the authorisation code flow with PKCE, and tokens.
+"""An identity provider on 127.0.0.1: discovery, keys, the authorisation code flow with PKCE, and
+tokens.
 
-It shares no code with the server's side but the signatures (joserfc). It refuses what a provider must refuse
-(another client, another redirection, a code that is used twice or by another verifier), and tests may change
-what its tokens say.
+It shares no code with the server's side but the signatures (joserfc). It refuses what a provider
+must refuse (another client, another redirection, a code that is used twice or by another verifier),
+and tests may change what its tokens say.
 """
 
 import base64
@@ -35,9 +36,10 @@ def rsa(number: int) -> RSAKey:
 
 @dataclass
 class Provider:
-    """claims: of who signs in next, beside what every token has. now: its clock. change: what is done to claims last.
-    asked: paths that were asked for. keys: numbers of the keys in the published set; key: of the one that
-    signs. down: it replies 500 to everything."""
+    """claims: of who signs in next, beside what every token has. now: its clock. change: what is
+    done to claims last. asked: paths that were asked for. keys: numbers of the keys in the
+    published set; key: of the one that signs. down: it replies 500 to everything.
+    """
 
     issuer: str = ""
     redirect: str = ""
@@ -135,8 +137,9 @@ def unsigned(header: Json, claims: Json, signature: bytes = b"") -> str:
 
 @contextmanager
 def identity_provider(host: str = "127.0.0.1") -> Iterator[Provider]:
-    """A provider that runs in a thread of this process. host: as it calls itself; "localhost" is, for a
-    browser, another site than 127.0.0.1."""
+    """A provider that runs in a thread of this process. host: as it calls itself; "localhost" is,
+    for a browser, another site than 127.0.0.1.
+    """
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):

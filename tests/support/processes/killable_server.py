@@ -3,9 +3,10 @@
 
     main(ORDERS)
 
-prints "at PORT" and reads lines "POINT NTH" from a named pipe: a process is forked that serves until the nth pass of
-the point, where it kills itself (SIGKILL); "calm 1" serves until a signal. It prints "up PID" and
-"down STATUS". One listening socket serves all lives, so that a client sees broken connections only.
+prints "at PORT" and reads lines "POINT NTH" from a named pipe: a process is forked that serves
+until the nth pass of the point, where it kills itself (SIGKILL); "calm 1" serves until a signal. It
+prints "up PID" and "down STATUS". One listening socket serves all lives, so that a client sees
+broken connections only.
 """
 
 import os

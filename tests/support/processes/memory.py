@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A folder for files that need not outlive the machine: in memory where there is room for them.
 
-A new PostgreSQL database is about a thousand files, and every commit of SQLite waits for the disk; in memory both take a
-tenth of the time.
+A new PostgreSQL database is about a thousand files, and every commit of SQLite waits for the disk;
+in memory both take a tenth of the time.
 """
 
 import os
@@ -13,7 +13,9 @@ MEMORY = Path("/dev/shm")
 DISK = Path("/tmp")
 """Short, as a socket's path has to be; TMPDIR of macOS is not."""
 ROOM = 4 << 30
-"""Bytes that have to be free there: the files of a whole run on all its processes are a tenth of it."""
+"""Bytes that have to be free there: the files of a whole run on all its processes are a tenth of
+it.
+"""
 
 
 def folder() -> Path:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """R with the packages that the R package's check needs.
 
-Where they are missing, that check is skipped, and the end of the run says so in words that cannot be
-overlooked (`pytest_terminal_summary`, for tests/conftest.py).
+Where they are missing, that check is skipped, and the end of the run says so in words that cannot
+be overlooked (`pytest_terminal_summary`, for tests/conftest.py).
 """
 
 import os
@@ -17,7 +17,9 @@ import pytest
 PACKAGES = ("generics", "httr2", "knitr", "markdown", "testthat")
 DEBIAN = "r-base-core " + " ".join(f"r-cran-{name}" for name in PACKAGES)
 _SECONDS = 400.0
-"""For one command of R: its check takes about 20 s of processor time, the rest is for a busy machine."""
+"""For one command of R: its check takes about 20 s of processor time, the rest is for a busy
+machine.
+"""
 
 
 @cache

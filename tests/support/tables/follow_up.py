@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times to an event: simulated persons, Kaplan–Meier and the log-rank test without privacy, and planned questions."""
+"""Times to an event: simulated persons, Kaplan–Meier and the log-rank test without privacy, and
+planned questions.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +47,9 @@ def persons(
     share: float = 0.5,
     dropout: float = 15.0,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(time, event, group): Weibull times, hazard `ratio` in group b, where dropout has the mean `dropout`."""
+    """(time, event, group): Weibull times, hazard `ratio` in group b, where dropout has the mean
+    `dropout`.
+    """
     group = (rng.random(n) < share).astype(float)
     until = SCALE * rng.weibull(SHAPE, n) * np.where(group == 1, ratio ** (-1 / SHAPE), 1.0)
     left = rng.exponential(np.where(group == 1, dropout, 15.0))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An S3 service on this machine (moto's), which answers those alone who sign with the key of the environment."""
+"""An S3 service on this machine (moto's), which answers those alone who sign with the key of the
+environment.
+"""
 
 import os
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""R's stored fits and the data they were made on; large data only where it is beside the repository."""
+"""R's stored fits and the data they were made on; large data only where it is beside the
+repository.
+"""
 
 import csv
 import json

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same invented table as a CSV file, in SQLite, in PostgreSQL and as Parquet files, for tests."""
+"""The same invented table as a CSV file, in SQLite, in PostgreSQL and as Parquet files, for
+tests.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,7 +74,9 @@ def write_parquet(directory: Path, table: Sequence[Row], files: int = 3) -> Path
 
 
 def write_sql(url: str, table: Sequence[Row], name: str = "people") -> str:
-    """A table with plain types of the database; m is a NUMERIC, b a BOOLEAN where there are some."""
+    """A table with plain types of the database; m is a NUMERIC, b a BOOLEAN where there are
+    some.
+    """
     place = parse_url(url)
     if place.file is not None:
         place.file.touch()

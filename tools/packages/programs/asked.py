@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""asked.py URL [PATH…] [released=ID]: pages and files of the server, then a fit over HTTP, or the one that was released
-under ID; prints its id and slope. The standard library alone."""
+"""asked.py URL [PATH…] [released=ID]: pages and files of the server, then a fit over HTTP, or the
+one that was released under ID; prints its id and slope. The standard library alone.
+"""
 
 import json
 import os

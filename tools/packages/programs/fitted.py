@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fitted.py URL [ID]: the client fits, or reads what was released under ID, and prints id and slope."""
+"""fitted.py URL [ID]: the client fits, or reads what was released under ID, and prints id and
+slope.
+"""
 
 import json
 import os

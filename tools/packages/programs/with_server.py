@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""with_server.py URL: what reticent[server] adds, an analyst's own answers about a synthetic table."""
+"""with_server.py URL: what reticent[server] adds, an analyst's own answers about a synthetic
+table.
+"""
 
 import os
 import sys

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned M-estimate by `influence` with the asymptotic calibration: conditional, noisy, always replies.
+"""A planned M-estimate by `influence` with the asymptotic calibration: conditional, noisy, always
+replies.
 
 1. A pilot, a noisy Newton fit at (ε/4, δ/4), as in fitting.influence.plan.
-2. The exact fit around it with noise of the scale K/λ_min(M_n) · 5√(2 ln n ln(2/δ))/(εn), at (11ε/20, δ/2).
+2. The exact fit around it with noise of the scale K/λ_min(M_n) · 5√(2 ln n ln(2/δ))/(εn), at
+   (11ε/20, δ/2).
 3. A p-value of each coefficient with noise by its own influence; all of them share (ε/5, δ/4).
 
-Steps 2 and 3 are a ColumnPart (mechanisms.asymptotic_fit), private under the assumptions that the guarantee names; the
-noise's scale is not returned. Standard errors are made of the pilot's releases: its sandwich, and the noise of
-step 2 at the curvature that the pilot released; `p_values` and intervals are made of them and of the coefficients,
-as in any fit. The p-values of step 3 are `noisy_p_values`: their own noise is not shown, and is large.
-`noisy_p_intervals` are made of these and the coefficients alone, which is post-processing of two releases:
+Steps 2 and 3 are a ColumnPart (mechanisms.asymptotic_fit), private under the assumptions that the
+guarantee names; the noise's scale is not returned. Standard errors are made of the pilot's
+releases: its sandwich, and the noise of step 2 at the curvature that the pilot released; `p_values`
+and intervals are made of them and of the coefficients, as in any fit. The p-values of step 3 are
+`noisy_p_values`: their own noise is not shown, and is large. `noisy_p_intervals` are made of these
+and the coefficients alone, which is post-processing of two releases:
 
     β̃ ± z se~,   se~ = |β̃|/√(H₁⁻¹(1 − p̃)),   H₁ the law of χ²₁, p̃ moved inside (0, 1)
 
@@ -52,7 +55,8 @@ SCALE_NOTE = (
     "Standard errors count the privacy noise at the curvature that the pilot released; the noise's own "
     "scale depends on the data and is not shown."
 )
-# of ε, the fit gets the other 11: more for the pilot makes standard errors surer and the fit noisier
+# of ε, the fit gets the other 11: more for the pilot makes standard errors surer and the fit
+# noisier
 _TWENTIETHS = {"pilot": 5, "p_values": 4}
 # of p̃, whose quantile at 0 or 1 is infinite: the shortest and the widest interval that is told
 _INSIDE = 1e-12, 0.999
@@ -149,7 +153,9 @@ class AsymptoticPlan(Planned):
 
 
 def p_intervals(beta: Sequence[float], noisy: Sequence[float], level: float) -> list[Interval]:
-    """β̃ ± z|β̃|/√(H₁⁻¹(1 − p̃)) of coefficients β̃ and their noisy p-values p̃: (low, high) of each."""
+    """β̃ ± z|β̃|/√(H₁⁻¹(1 − p̃)) of coefficients β̃ and their noisy p-values p̃: (low, high) of
+    each.
+    """
     b, p = np.array(beta), np.clip(noisy, *_INSIDE)
     half = ndtri((1 + level) / 2) * np.abs(b) / -ndtri(p / 2)
     return [(float(low), float(high)) for low, high in zip(b - half, b + half, strict=True)]
@@ -180,7 +186,9 @@ def asymptotic_plan(
     curvature: float,
     offer: PrivacyCost,
 ) -> AsymptoticPlan:
-    """Plans around a pilot at split(offer)[0]. Raises InvalidQuery where n is too small for the theory."""
+    """Plans around a pilot at split(offer)[0]. Raises InvalidQuery where n is too small for the
+    theory.
+    """
     pilot_cost, tests = split(offer)
     q = pilot.sizes.size
     part = AsymptoticFit(

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned M-estimate by `influence`, calibrated by propose–test–release.
 
-1. A pilot, a noisy Newton fit at 30 % of ρ, releases a point θ₀, the residual scale σ, the whitening W, and the
-   Jacobian and meat at θ₀.
-2. The exact fit ϑ of the same estimating equation at that σ and W, relative to θ₀, in whitened coordinates.
-3. A private choice of a least curvature m, one test that the curvature around ϑ is above m for all tables nearby,
-   and Gaussian noise in proportion to the influence function's bound K/m; or No Reply.
+1. A pilot, a noisy Newton fit at 30 % of ρ, releases a point θ₀, the residual scale σ, the
+   whitening W, and the Jacobian and meat at θ₀.
+2. The exact fit ϑ of the same estimating equation at that σ and W, relative to θ₀, in whitened
+   coordinates.
+3. A private choice of a least curvature m, one test that the curvature around ϑ is above m for all
+   tables nearby, and Gaussian noise in proportion to the influence function's bound K/m; or No
+   Reply.
 
-Privacy (unconditional; neighbours replace one row): the pilot is ρ_p-zCDP (fitting.fit_plan); steps 2 and 3 are a ColumnPart that is δ₁-approximately (ρ − ρ_p)-zCDP given the pilot
+Privacy (unconditional; neighbours replace one row): the pilot is ρ_p-zCDP (fitting.fit_plan); steps
+2 and 3 are a ColumnPart that is δ₁-approximately (ρ − ρ_p)-zCDP given the pilot
 (mechanisms.convex_fit). Their adaptive composition is δ₁-approximately ρ-zCDP, hence (ε, δ)-DP.
 
-The sampling part of the covariance is the pilot's sandwich, of released matrices, at the same σ and W; the
-privacy part is the noise of step 3, σ² sd² WᵀW, known exactly. Nothing else is computed from the table.
+The sampling part of the covariance is the pilot's sandwich, of released matrices, at the same σ and
+W; the privacy part is the noise of step 3, σ² sd² WᵀW, known exactly. Nothing else is computed from
+the table.
 
 Source: Avella-Medina (2021), eq. (3).
 """
@@ -65,7 +69,9 @@ class InfluencePlan(Planned):
 
     @property
     def _column_ms(self) -> int:
-        """The solver's public number of steps, curvatures for the bisections, and the pilot's own."""
+        """The solver's public number of steps, curvatures for the bisections, and the pilot's
+        own.
+        """
         n, q = self.n, self.part.size
         steps = sum(convex_fit.problem_of(self.part, n).steps)
         curvatures = 10 * len(self.part.floors) * q
@@ -78,7 +84,9 @@ class InfluencePlan(Planned):
 
     @property
     def likely_floor(self) -> float:
-        """The largest m that a well-conditioned design would have, with room for the test; 0: none."""
+        """The largest m that a well-conditioned design would have, with room for the test; 0:
+        none.
+        """
         problem = convex_fit.problem_of(self.part, self.n)
         needed = ptr.threshold(self.part.epsilon_test, self.part.delta)
         loss_by_k = problem.largest_curvature / problem.n + 2 * problem.eigenvalue_error
@@ -99,8 +107,9 @@ class InfluencePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Shares of ρ, the margin that a reply needs, whether one is likely, and for each coefficient the expected
-        privacy over its sampling standard error."""
+        """Shares of ρ, the margin that a reply needs, whether one is likely, and for each
+        coefficient the expected privacy over its sampling standard error.
+        """
         m = self.likely_floor
         noise = convex_fit.noise_sd(self.part, self.n, m or min(self.part.floors))
         pilot = self.pilot.forecast_fit

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinates of a design in which public rows are white: made of public facts, before any release.
 
-u = W x̃ with W from the public rows' second moment, so the coordinates are the same, up to a rotation,
-however the analyst has written the model: contrasts, centring, units and bases do not matter.
+u = W x̃ with W from the public rows' second moment, so the coordinates are the same, up to a
+rotation, however the analyst has written the model: contrasts, centring, units and bases do not
+matter.
 
-The length of a coordinate is fixed by a clipped second moment, mean min(1, 4q/‖u‖²) uuᵀ = κI, κ being
-what it is for normal rows: that is what a fit can measure on data (fitting.whitening), with the same
-result whatever the profile's noise. It has no solution for a direction that only a few rows have: with
-a share p < 1/(4q) of the rows beyond the radius, p·4q stays below κ however long they are made. Such
-*rare* directions (a level of a factor, a spike beside a constant) are known by what they consist of: of
-the clipped moment of a level's dummy all but 1/(4q + 1) is due to its own rows. They keep the length of
-their second moment, √(8q) at most, so that their rows lose no more of their weight than need be;
-nothing is to be gained by making them longer. Between a level and a heavy tail the stretch that is
-allowed changes gradually.
+The length of a coordinate is fixed by a clipped second moment, mean min(1, 4q/‖u‖²) uuᵀ = κI, κ
+being what it is for normal rows: that is what a fit can measure on data (fitting.whitening), with
+the same result whatever the profile's noise. It has no solution for a direction that only a few
+rows have: with a share p < 1/(4q) of the rows beyond the radius, p·4q stays below κ however long
+they are made. Such *rare* directions (a level of a factor, a spike beside a constant) are known by
+what they consist of: of the clipped moment of a level's dummy all but 1/(4q + 1) is due to its own
+rows. They keep the length of their second moment, √(8q) at most, so that their rows lose no more of
+their weight than need be; nothing is to be gained by making them longer. Between a level and a
+heavy tail the stretch that is allowed changes gradually.
 """
 
 from dataclasses import dataclass
@@ -38,10 +39,13 @@ _SINGULAR = 1e-7  # relative eigenvalue below which the terms as written are col
 _CONSTANT = 1e-9  # of a standardised column: it does not vary on the public rows
 _SETTLING = 25  # steps of the fixed point; each leaves about half of the error on heavy tails
 USUAL, _FEWEST = 110, 8
-"""Coefficients up to which all steps are made, in double precision; and steps of a design of 256, in single precision, whose rounding
-is a hundredth of _SETTLED: .1 s in both cases."""
+"""Coefficients up to which all steps are made, in double precision; and steps of a design of 256,
+in single precision, whose rounding is a hundredth of _SETTLED: .1 s in both cases.
+"""
 _SETTLED = 1e-4  # of κ: closer than any noise lets a length be known
-_KEPT = 3  # designs, of 16 MB each with 256 terms, in every process that plans: a caller asks for the same one again and again
+# designs, of 16 MB each with 256 terms, in every process that plans: a caller asks for the same one
+# again and again
+_KEPT = 3
 _SHRINK, _STRETCH = 1 / 3, 30.0  # bounds of what the fixed point does to a free direction
 
 
@@ -55,7 +59,8 @@ class Coordinates:
     """u = W x̃ (q, q) and the public rows U (rows, q) there.
 
     free: the first `free` coordinates have their length from the clipped second moment; the others
-    are rare. lost: whether some combination of the terms is constant on the public rows. spread: the largest `moment_spread`.
+    are rare. lost: whether some combination of the terms is constant on the public rows. spread:
+    the largest `moment_spread`.
     """
 
     transform: FloatArray
@@ -66,8 +71,10 @@ class Coordinates:
 
 
 def public_coordinates(X: FloatArray) -> Coordinates:
-    """Coordinates from public rows X (rows, q) of the standardised design; the last few designs' are kept, since a plan is
-    made for the forecast and for the release, and at one ε after the other."""
+    """Coordinates from public rows X (rows, q) of the standardised design; the last few designs'
+    are kept, since a plan is made for the forecast and for the release, and at one ε after the
+    other.
+    """
     return _coordinates(X.shape, X.tobytes())
 
 
@@ -112,8 +119,10 @@ def clipped_moment(U: FloatArray, radius_squared: float) -> FloatArray:
 
 
 def moment_spread(U: FloatArray, radius_squared: float) -> FloatArray:
-    """(q,) relative standard deviation of what a row adds to the clipped second moment along each axis, at least 1: of n rows chosen
-    at random it is spread/√n. A level that a share p of the rows has comes to about 1/√p."""
+    """(q,) relative standard deviation of what a row adds to the clipped second moment along each
+    axis, at least 1: of n rows chosen at random it is spread/√n. A level that a share p of the rows
+    has comes to about 1/√p.
+    """
     w = mallows_weights(np.sum(U**2, axis=1), radius_squared)
     added = U**2 * w[:, None]
     mean = np.maximum(np.mean(added, axis=0), _SINGULAR)
@@ -126,7 +135,9 @@ def normal_size(factor: float, q: int) -> float:
 
 
 def _axes(U: Rows) -> tuple[FloatArray, FloatArray]:
-    """Axes (q, q), in columns, of which clipped rows carry more and more; (q,) what other rows add, decreasing."""
+    """Axes (q, q), in columns, of which clipped rows carry more and more; (q,) what other rows add,
+    decreasing.
+    """
     q = U.shape[1]
     norms = np.sum(U**2, axis=1)
     w = mallows_weights(norms, WIDE * q)
@@ -138,7 +149,9 @@ def _axes(U: Rows) -> tuple[FloatArray, FloatArray]:
 
 
 def _weighted_moment(U: Rows, w: Rows) -> FloatArray:
-    """mean w uuᵀ (q, q), w ≥ 0 (rows,); of rows in single precision as a product of a matrix with itself, which takes half the time."""
+    """mean w uuᵀ (q, q), w ≥ 0 (rows,); of rows in single precision as a product of a matrix with
+    itself, which takes half the time.
+    """
     if U.dtype != np.float32:
         return np.asarray((U * w[:, None]).T @ U / len(U))
     V = U * np.sqrt(w)[:, None]
@@ -161,10 +174,11 @@ def _most_stretch(others: FloatArray, rare: NDArray[np.bool_]) -> FloatArray:
 
 
 def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
-    """W stretched until the clipped second moment of the free axes is κI, as far as each may be. rows: X Wᵀ.
+    """W stretched until the clipped second moment of the free axes is κI, as far as each may be.
+    rows: X Wᵀ.
 
-    S = AAᵀ for the stretch A of the free axes is κM(S)⁻¹, M being what weights under S leave of their second moment
-    (Maronna 1976, with Huber's weights); W gets the symmetric root of S.
+    S = AAᵀ for the stretch A of the free axes is κM(S)⁻¹, M being what weights under S leave of
+    their second moment (Maronna 1976, with Huber's weights); W gets the symmetric root of S.
     """
     free, q = most > 1.0, len(W)
     if not free.any():
@@ -179,8 +193,9 @@ def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
 
 
 def _of_usual(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
-    """A (free, free) for the free axes of rows U (rows, free). still: (rows,) squared lengths along the others. limit: (free,) what
-    each axis may be stretched by."""
+    """A (free, free) for the free axes of rows U (rows, free). still: (rows,) squared lengths along
+    the others. limit: (free,) what each axis may be stretched by.
+    """
     kappa, A = normal_size(WIDE, q), np.eye(len(limit))
     for _ in range(_SETTLING):
         checkpoint()
@@ -195,8 +210,10 @@ def _of_usual(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArr
 
 
 def _of_many(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
-    """The same in about a third of the time, and with fewer steps: M is taken of the rows as they are, so that a step has one product of
-    half a matrix with the rows, and one of rows with themselves; and it takes a decomposition only where a limit is reached."""
+    """The same in about a third of the time, and with fewer steps: M is taken of the rows as they
+    are, so that a step has one product of half a matrix with the rows, and one of rows with
+    themselves; and it takes a decomposition only where a limit is reached.
+    """
     kappa, A = normal_size(WIDE, q), np.eye(len(limit))
     V = U
     for _ in range(_rounds(q)):
@@ -230,12 +247,16 @@ def _within(S: FloatArray, limit: FloatArray) -> FloatArray:
 
 
 def _rounds(q: int) -> int:
-    """Of the fixed point: all of them for usual designs, and of large ones as many as bound the time of a plan."""
+    """Of the fixed point: all of them for usual designs, and of large ones as many as bound the
+    time of a plan.
+    """
     return int(np.clip(_SETTLING * (USUAL / q) ** 2, _FEWEST, _SETTLING))
 
 
 def _inverse(K: FloatArray) -> FloatArray:
-    """K⁻¹ (q, q); eigenvalues count _SINGULAR at least, which costs a decomposition only where they are below."""
+    """K⁻¹ (q, q); eigenvalues count _SINGULAR at least, which costs a decomposition only where they
+    are below.
+    """
     try:
         np.linalg.cholesky(K - _SINGULAR * np.eye(len(K)))
     except np.linalg.LinAlgError:

@@ -16,7 +16,8 @@ from reticent_server.numerics.mallows import mallows_weights
 
 @dataclass(frozen=True, eq=False)
 class PublicModel:
-    """The public rows as a model of the records' weights and curvature in a whitening's coordinates.
+    """The public rows as a model of the records' weights and curvature in a whitening's
+    coordinates.
 
     offset: (rows,) of their predictors, or 0. unequal: as of Sizes.
     """
@@ -48,7 +49,9 @@ class PublicModel:
         return self._moment(w * m**2 * score.expected(eta, self.variance(C)))
 
     def _moment(self, h: FloatArray, factor: float = 1.0) -> FloatArray:
-        """`factor` times T (mean h uuᵀ) Tᵀ (q, q), h (rows,): of many columns as the product of a matrix with itself, which takes half the time."""
+        """`factor` times T (mean h uuᵀ) Tᵀ (q, q), h (rows,): of many columns as the product of a
+        matrix with itself, which takes half the time.
+        """
         U, T = self.whitening.rows, self.frequency
         if len(T) <= USUAL or h.min() < 0:
             return np.asarray(factor * T @ ((U * h[:, None]).T @ U / len(U)) @ T.T)
@@ -61,7 +64,9 @@ class PublicModel:
         return np.asarray(self.whitening.rows @ self.frequency.T)
 
     def variance(self, C: FloatArray) -> FloatArray:
-        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast asks twice for each."""
+        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast
+        asks twice for each.
+        """
         kept: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_kept")
         if kept is None or kept[0] is not C:  # one object, so that threads never mix two
             U = self.whitening.rows

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A public table that looks like the data, one column at a time: drawn from released marginals.
 
-Every column that a design reads is drawn from its profile, independently of the others: a level by its
-released share, a number by interpolation between its released quantiles. The design's terms, the
-response and the mask are then evaluated on these rows as they are on data. What comes out says how rare,
-skewed, tied and mutually orthogonal the terms are as written, whatever contrasts, units, centring or
-bases the analyst has chosen, and how many records a `where` leaves. It is a function of released values
-and public randomness: post-processing. How columns depend on each other it does not know; that a fit
-learns from its own releases (fitting.whitening).
+Every column that a design reads is drawn from its profile, independently of the others: a level by
+its released share, a number by interpolation between its released quantiles. The design's terms,
+the response and the mask are then evaluated on these rows as they are on data. What comes out says
+how rare, skewed, tied and mutually orthogonal the terms are as written, whatever contrasts, units,
+centring or bases the analyst has chosen, and how many records a `where` leaves. It is a function of
+released values and public randomness: post-processing. How columns depend on each other it does not
+know; that a fit learns from its own releases (fitting.whitening).
 """
 
 from dataclasses import dataclass
@@ -35,12 +35,15 @@ ROWS = 4096  # rows of one draw: moments of a design to about 1/√4096 = 1.6 %
 _BESIDE = 2  # columns of drawn rows beside terms and response: offset and share
 _DRAWS = 16  # draws at the most, for a `where` that leaves few of them
 _ENOUGH = 1024  # rows in use from which a law is described well enough
-_KEPT_COLUMNS = 320  # of 64 KiB: those of a formula of 256 columns, planned again and again until its ε is chosen
-_KEPT_TABLES = 2  # of 8 MB with 256 terms: a plan has one design, and asks for its rows at every τ and at every ε
+# of 64 KiB: those of a formula of 256 columns, planned again and again until its ε is chosen
+_KEPT_COLUMNS = 320
+# of 8 MB with 256 terms: a plan has one design, and asks for its rows at every τ and at every ε
+_KEPT_TABLES = 2
 _LEVEL_FLOOR = 0.25  # of a count's noise: what a level with a released count of 0 is taken to have
 _VALUE_FLOOR = 0.02  # the same of a whole number among many, most of which may be absent
 _UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
-_FILLED_FLOOR = 0.01  # of filled cells, so that their indicator is no constant: forty of ROWS, whatever noise has said
+# of filled cells, so that their indicator is no constant: forty of ROWS, whatever noise has said
+_FILLED_FLOOR = 0.01
 _TAIL_SHAPES = (-0.5, 1.0)  # of a tail beyond the last quantile: uniform-like ends to a Cauchy's
 _EXPONENTIAL = 1e-6  # a shape nearer to 0 than that is an exponential tail to the floats
 _SPIKE, _KNOWN = 0.5, 3  # probability of one value, and quantiles beside it that say what is there
@@ -53,8 +56,9 @@ class PublicRows:
     """Rows in use of a public table.
 
     X: (rows, q) the design as written, the intercept (if any) first. y: (rows,) the response (zeros
-    without one). share: of the records, those that are expected to be in use; of a weighted design what its weights
-    are expected to sum to, relative to n, the rows being drawn by their weights. offset: (rows,). unequal: E a²/E a of shares a.
+    without one). share: of the records, those that are expected to be in use; of a weighted design
+    what its weights are expected to sum to, relative to n, the rows being drawn by their weights.
+    offset: (rows,). unequal: E a²/E a of shares a.
     """
 
     X: FloatArray
@@ -66,7 +70,9 @@ class PublicRows:
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """All that rows are drawn from. columns: of the design's, in their order. masked: as of draw_public_rows."""
+    """All that rows are drawn from. columns: of the design's, in their order. masked: as of
+    draw_public_rows.
+    """
 
     design: Design
     columns: tuple[ColumnProfile, ...]
@@ -78,7 +84,8 @@ class _Drawing:
 def draw_public_rows(
     design: Design, facts: DatasetFacts, *, masked: bool = True
 ) -> PublicRows | None:
-    """Public rows of a design; None where no profile covers its columns. Read-only: the last few tables are kept.
+    """Public rows of a design; None where no profile covers its columns. Read-only: the last few
+    tables are kept.
 
     masked: whether the mask is applied (not where the marginals are those of the records in use).
     """
@@ -122,7 +129,9 @@ def _finished(drawn: FloatArray, share: float, *, weighted: bool) -> PublicRows:
 
 
 def _by_weight(rows: FloatArray) -> tuple[FloatArray, float, float]:
-    """Rows (rows, k) drawn by the shares a in their last column, systematically; E a, and E a²/E a."""
+    """Rows (rows, k) drawn by the shares a in their last column, systematically; E a, and E a²/E
+    a.
+    """
     a = rows[:, -1]
     total = float(a.sum())
     if not total > 0:
@@ -168,7 +177,9 @@ def _rows(drawing: _Drawing, draw: int) -> tuple[FloatArray, NDArray[np.bool_]]:
 def _column(
     released: ColumnProfile, name: str, draw: int, rows: int, bounds: tuple[float, float]
 ) -> tuple[FloatArray, FloatArray]:
-    """(rows,) values of a column in an order of its own, and (rows,) chances in [0, 1); read-only."""
+    """(rows,) values of a column in an order of its own, and (rows,) chances in [0, 1);
+    read-only.
+    """
     rng = public_generator("public rows", name, str(draw))
     order = rng.permutation(rows)
     levels = (np.arange(rows) + 0.5) / rows
@@ -183,9 +194,10 @@ def marginal(
 ) -> FloatArray:
     """(rows,) values of a column at the probabilities `levels` (rows,) in (0, 1).
 
-    Between released quantiles by interpolation, beyond them as a generalised Pareto tail. Where half of the
-    probability has one value and little more is known of what lies on a side of it, that side is spread up to
-    the declared bound, and so are both sides of a lone quantile: a coordinate that is too short is lengthened on data, one that is too long loses its rows.
+    Between released quantiles by interpolation, beyond them as a generalised Pareto tail. Where
+    half of the probability has one value and little more is known of what lies on a side of it,
+    that side is spread up to the declared bound, and so are both sides of a lone quantile: a
+    coordinate that is too short is lengthened on data, one that is too long loses its rows.
     """
     if released.counts is not None:
         edges = np.cumsum(level_shares(released))
@@ -232,10 +244,12 @@ def _beside_spike(
 
 
 def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatArray) -> FloatArray:
-    """(k,) values beyond the last quantile, at levels above its probability: a generalised Pareto tail.
+    """(k,) values beyond the last quantile, at levels above its probability: a generalised Pareto
+    tail.
 
-    With x = 1 − p of the last quantile and Q(y) the one exceeded by the share y, the shape is ξ = log₂((Q(x) −
-    Q(2x))/(Q(2x) − Q(4x))), kept within [−½, 1]; constant where these coincide. Source: Pickands (1975).
+    With x = 1 − p of the last quantile and Q(y) the one exceeded by the share y, the shape is ξ =
+    log₂((Q(x) − Q(2x))/(Q(2x) − Q(4x))), kept within [−½, 1]; constant where these coincide.
+    Source: Pickands (1975).
     """
     x = 1 - float(probabilities[-1])
     last, second, fourth = np.interp(
@@ -250,7 +264,9 @@ def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatAr
 
 
 def level_shares(released: ColumnProfile) -> FloatArray:
-    """(levels,) shares of sum 1, from counts with noise: the nearest that are not negative, with a small floor."""
+    """(levels,) shares of sum 1, from counts with noise: the nearest that are not negative, with a
+    small floor.
+    """
     counts = np.asarray(released.counts, dtype=np.float64)
     total = max(float(counts.sum()), 1.0)
     near = on_simplex(counts, total)
@@ -260,7 +276,9 @@ def level_shares(released: ColumnProfile) -> FloatArray:
 
 
 def on_simplex(values: FloatArray, total: float) -> FloatArray:
-    """The nearest vector (k,) with entries ≥ 0 and this sum (Duchi, Shalev-Shwartz, Singer & Chandra 2008)."""
+    """The nearest vector (k,) with entries ≥ 0 and this sum (Duchi, Shalev-Shwartz, Singer &
+    Chandra 2008).
+    """
     ordered = np.sort(values)[::-1]
     cut = (np.cumsum(ordered) - total) / np.arange(1, len(values) + 1)
     last = int(np.max(np.flatnonzero(ordered > cut), initial=0))

@@ -31,7 +31,9 @@ Small = Annotated[float, Strict(), Ge(0), Le(1000), AllowInfNan(False)]
 
 @dataclass(frozen=True, slots=True)
 class BinnedResiduals(Query):
-    """Where is a fit wrong? Mean residuals at released coefficients, by bins of the fitted values."""
+    """Where is a fit wrong? Mean residuals at released coefficients, by bins of the fitted
+    values.
+    """
 
     formula: Formula
     coefficients: Annotated[

@@ -7,8 +7,9 @@ are clipped to:
 
 - identity: ±REACH s, s the scale of the residuals;
 - logit: y ∈ [0, 1], so y − μ ∈ [−u, 1 − l], and nothing is clipped;
-- log: from −min(u, REACH σ) to 1.5 REACH σ, σ² = s²μ^k + αμ² + d² at the bin's middle μ, k the variance's power, α the dispersion and d the step of
-  a response of whole numbers. An exponential law is clipped beyond its 99.7 % quantile, a Poisson one beyond that.
+- log: from −min(u, REACH σ) to 1.5 REACH σ, σ² = s²μ^k + αμ² + d² at the bin's middle μ, k the
+  variance's power, α the dispersion and d the step of a response of whole numbers. An exponential
+  law is clipped beyond its 99.7 % quantile, a Poisson one beyond that.
 
 Every range is cut to what declared bounds allow. Without a scale it is that alone.
 """

@@ -5,14 +5,15 @@ Privacy: one CountSum over the B × B cells, Δ = √2. Proof: mechanisms.noisy_
 
 With P = T/t the released shares, S_ik = sign(i − k), and r, r′ the margins' centred ridits,
 concordance less discordance of pairs of bins is c = ⟨P, SPSᵀ⟩. Under independence c's projection is
-2·(2r_i)(2r′_j), so Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴, v = Σp_i(2r_i)²: sampling, noise,
-and noise times noise. That is the test's.
+2·(2r_i)(2r′_j), so Var c = 4vv′/t + 64σ²‖r‖²‖r′‖²/t² + 2σ⁴‖S‖⁴/t⁴, v = Σp_i(2r_i)²: sampling,
+noise, and noise times noise. That is the test's.
 
-*The bins' bias.* c takes pairs within a bin as ties, which values are not. Bins of width h leave out
-pairs of a share ~h, whose concordance is ~h where the law is smooth: c lacks ~h². With d the same of
-bins that are merged by two, c* = c + (c − d)/3 has none of it to this order (Richardson 1911); an axis
-on which every bin is one value is not merged. τ_b = c*/√((1 − Σw_ip_i²)(1 − Σw′_jp′_j²)) with w_i
-the chance that two values of a bin are equal: 1 of a bin of one value, 1/k of k whole numbers, else
+*The bins' bias.* c takes pairs within a bin as ties, which values are not. Bins of width h leave
+out pairs of a share ~h, whose concordance is ~h where the law is smooth: c lacks ~h². With d the
+same of bins that are merged by two, c* = c + (c − d)/3 has none of it to this order (Richardson
+1911); an axis on which every bin is one value is not merged. τ_b = c*/√((1 − Σw_ip_i²)(1 −
+Σw′_jp′_j²)) with w_i the chance that two values of a bin are equal: 1 of a bin of one value, 1/k of
+k whole numbers, else
 0. Where columns are nearly functions of each other, c lacks ~h
 and 2c − d has none of it: the interval reaches as much farther from 0. The rest of the interval
 takes the gradient of τ_b in the cells' shares for sampling and noise, less the part that
@@ -52,8 +53,9 @@ BINS_OF_NOISE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Tau:
-    """τ_b with its standard error and the part of that from noise; z: of independence; lacking: what
-    the bins may still take, of the sign of the correlation."""
+    """τ_b with its standard error and the part of that from noise; z: of independence; lacking:
+    what the bins may still take, of the sign of the correlation.
+    """
 
     value: float
     z: float

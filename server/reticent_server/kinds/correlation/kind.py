@@ -23,7 +23,9 @@ from reticent_server.kinds.shared.named_tests import Alternative
 
 @dataclass(frozen=True, slots=True)
 class Correlation(Query):
-    """Are two columns related? Pearson's, Spearman's or Kendall's correlation with its interval and test."""
+    """Are two columns related? Pearson's, Spearman's or Kendall's correlation with its interval and
+    test.
+    """
 
     columns: Annotated[tuple[Name, Name], Field(description="Two columns of numbers.")]
     method: Literal["pearson", "spearman", "kendall"] = "pearson"

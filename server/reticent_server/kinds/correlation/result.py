@@ -9,7 +9,9 @@ from reticent_server.kinds.shared.named_tests import TestResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelationResult(TestResult):
-    """statistic: z of no correlation. effect: the correlation. number: released number of records in use."""
+    """statistic: z of no correlation. effect: the correlation. number: released number of records
+    in use.
+    """
 
     method: str
     standard_error: float

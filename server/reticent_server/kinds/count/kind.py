@@ -19,7 +19,9 @@ from reticent_server.kinds.shared.one_row import PerAny, counted
 
 @dataclass(frozen=True, slots=True)
 class Count(Query):
-    """Number of records, or of those for which `where` holds; with `by`, of each group; with `per`, of persons."""
+    """Number of records, or of those for which `where` holds; with `by`, of each group; with `per`,
+    of persons.
+    """
 
     where: Where = None
     by: By = None

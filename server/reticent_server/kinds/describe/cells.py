@@ -5,15 +5,17 @@ Counts c (B,) have independent noise of sd σ. Where the number T of records tha
 public, they are projected on it, c + (T − Σc)/B, and a·c has the noise variance σ²(‖a‖² − (Σa)²/B),
 otherwise σ²‖a‖².
 
-*A ratio* m = a·c/d·c (a share: a the level, d all levels; a mean: a the values, d = 1): a·c − m d·c has noise of mean 0 and a known
-variance η at any true counts, so with N = d·c
+*A ratio* m = a·c/d·c (a share: a the level, d all levels; a mean: a the values, d = 1): a·c − m d·c
+has noise of mean 0 and a known variance η at any true counts, so with N = d·c
 
     Var = s²/N + η(a − m d)/N²,   s² = p̃(1 − p̃) of a share, p̃ = (Np + 2)/(N + 4) (Agresti & Coull), or the counts' variance.
 
-*A quantile* at p by inverting tests of "the share at or below x is p" at the upper end of each bin k: D_k = (1 − p)Σ_{j≤k}c_j − pΣ_{j>k}c_j has
-the mean N(F_k − p) and, under the hypothesis, the variance Np(1 − p) + η. The interval is where |D_k| is at most z of its
-standard deviations, widest ends where noise makes D cross more than once, linear inside of a bin. Inside of a bin that holds more than
-DENSE times an even share (TAIL in the outermost ones) the place is not known, and an end goes to the bin's end.
+*A quantile* at p by inverting tests of "the share at or below x is p" at the upper end of each bin
+k: D_k = (1 − p)Σ_{j≤k}c_j − pΣ_{j>k}c_j has the mean N(F_k − p) and, under the hypothesis, the
+variance Np(1 − p) + η. The interval is where |D_k| is at most z of its standard deviations, widest
+ends where noise makes D cross more than once, linear inside of a bin. Inside of a bin that holds
+more than DENSE times an even share (TAIL in the outermost ones) the place is not known, and an end
+goes to the bin's end.
 
 All of it is post-processing of released counts. Where N is not above its noise
 (fitting.trust.clear), nothing is known and intervals are all that is possible.

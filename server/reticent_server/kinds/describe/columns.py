@@ -2,10 +2,12 @@
 """The three sorts of columns that are described: levels, few whole numbers, and other numbers.
 
 - Levels (categorical, boolean, whole numbers 0 and 1): counts.
-- Few whole numbers: counts, of which mean, spread and quartiles are made. The noise of a mean of B even values over [−h, h] is σh√(B/3) from counts
-  at 2ρ, Δ = √2, and 2h/√(2ρ) from a sum at ρ: with up to FEW values, counts are better.
-- Other numbers: half of their ρ for sums of values over the declared bounds, as the kind `mean`, half for counts by public bin. A narrower clip would have less
-  noise and answer for a part of the column: of wealth, with a long tail, it took half of the standard deviation.
+- Few whole numbers: counts, of which mean, spread and quartiles are made. The noise of a mean of B
+  even values over [−h, h] is σh√(B/3) from counts at 2ρ, Δ = √2, and 2h/√(2ρ) from a sum at ρ: with
+  up to FEW values, counts are better.
+- Other numbers: half of their ρ for sums of values over the declared bounds, as the kind `mean`,
+  half for counts by public bin. A narrower clip would have less noise and answer for a part of the
+  column: of wealth, with a long tail, it took half of the standard deviation.
 """
 
 from collections.abc import Mapping
@@ -170,8 +172,9 @@ class NumbersMeasure(ColumnMeasure):
         )
 
     def _fourth(self, cells: Cells, m: float, s2: float) -> float:
-        """μ₄ of the bins' middles, and of what they lack of `s2`: that lies beyond the likely range,
-        where (z − m)⁴ ≤ (z − m)²·max(z − m)²."""
+        """μ₄ of the bins' middles, and of what they lack of `s2`: that lies beyond the likely
+        range, where (z − m)⁴ ≤ (z − m)²·max(z − m)².
+        """
         edges = (np.asarray(self.axis.edges) - self.span.centre) / self.span.half
         squares = ((edges[1:] + edges[:-1]) / 2 - m) ** 2
         p = cells.counts[: self.axis.size] / cells.number(self.present)

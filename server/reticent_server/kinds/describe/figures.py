@@ -49,7 +49,8 @@ class DescribedColumn:
     """A column: edges (bins + 1,) of its histogram, or its levels or whole numbers.
 
     clipped: the declared bounds, which no value exceeds, of a column whose mean is estimated from
-    sums: mean and standard deviation are of the whole column. groups: one for each level of `by` and, first, all records together.
+    sums: mean and standard deviation are of the whole column. groups: one for each level of `by`
+    and, first, all records together.
     """
 
     column: str

@@ -18,7 +18,9 @@ from reticent_server.kinds.fields import By, Name, Where
 
 @dataclass(frozen=True, slots=True)
 class Describe(Query):
-    """What is in the data? Means, spreads, quartiles, shares, missing values and a histogram of every column, by group."""
+    """What is in the data? Means, spreads, quartiles, shares, missing values and a histogram of
+    every column, by group.
+    """
 
     columns: Annotated[
         Annotated[tuple[Name, ...], MinLen(1), MaxLen(MAX_COLUMNS)] | None,

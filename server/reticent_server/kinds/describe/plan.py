@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description: one step with the parts of every column, all at the same ρ (kinds.describe.measure has what they are).
+"""A description: one step with the parts of every column, all at the same ρ (kinds.describe.measure
+has what they are).
 
-Privacy. Each part is a noisy sum over records: a count of cells (Δ = √2) or a Gram sum (Δ = √2·R²), for all groups together. Parts of
-different columns, and of one, are made of one record each and compose by zCDP: the charge is the sum of their ρ. Two records in
-different groups with different values in every column are as far apart in every part as is charged, so no smaller sum would do:
-tests/privacy/test_describe_privacy.py attains it. Records that `where` leaves out, and those of no known group, contribute nothing.
+Privacy. Each part is a noisy sum over records: a count of cells (Δ = √2) or a Gram sum (Δ = √2·R²),
+for all groups together. Parts of different columns, and of one, are made of one record each and
+compose by zCDP: the charge is the sum of their ρ. Two records in different groups with different
+values in every column are as far apart in every part as is charged, so no smaller sum would do:
+tests/privacy/test_describe_privacy.py attains it. Records that `where` leaves out, and those of no
+known group, contribute nothing.
 
-The split among columns is made of public facts: the schema's kinds and bounds, the released quantiles. Where no profile has the quantiles of a
-column of numbers, a first step releases them (fitting.own_profile, 5 to 20 % of ρ), and the second one's bins and ranges are made of what it
-released: adaptive composition of zCDP. All else is post-processing. Sources: mechanisms.noisy_sum; McSherry (2009), Theorem 4, for the groups.
+The split among columns is made of public facts: the schema's kinds and bounds, the released
+quantiles. Where no profile has the quantiles of a column of numbers, a first step releases them
+(fitting.own_profile, 5 to 20 % of ρ), and the second one's bins and ranges are made of what it
+released: adaptive composition of zCDP. All else is post-processing. Sources: mechanisms.noisy_sum;
+McSherry (2009), Theorem 4, for the groups.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,7 +62,9 @@ class DescribeMap:
 
 @dataclass(frozen=True, slots=True)
 class DescribePlan(Planned):
-    """A planned description. share: ρ of each part, in RHO_UNITS; own: a first step for numbers that no profile covers."""
+    """A planned description. share: ρ of each part, in RHO_UNITS; own: a first step for numbers
+    that no profile covers.
+    """
 
     deadline_shares: ClassVar = (0.09, 0.12)
 
@@ -102,7 +109,9 @@ class DescribePlan(Planned):
         return {"count_standard_error": worst}
 
     def run(self) -> Recipe:
-        """1. Quantiles, where no profile has them. 2. Counts and sums of every column. 3. Figures by column and group."""
+        """1. Quantiles, where no profile has them. 2. Counts and sums of every column. 3. Figures
+        by column and group.
+        """
         facts = self.facts
         if self.own is not None:
             facts = self.own.profiled((yield self.own.step))
@@ -145,7 +154,9 @@ class DescribePlan(Planned):
 
 
 def _size(name: str, counted: list[tuple[float, float]]) -> GroupSize:
-    """counted: numbers and the variances of their noise; where these are 0, the number is public."""
+    """counted: numbers and the variances of their noise; where these are 0, the number is
+    public.
+    """
     if counted[0][1] == 0.0:
         number, error = counted[0]
     else:

@@ -47,7 +47,9 @@ _STAGGERED = (
 
 @dataclass(frozen=True, slots=True)
 class Did(Query):
-    """Difference in differences: by how much a treatment changes the response, with person and period effects."""
+    """Difference in differences: by how much a treatment changes the response, with person and
+    period effects.
+    """
 
     y: Response
     treated: Annotated[
@@ -100,7 +102,9 @@ def _plan(facts: DatasetFacts, query: Did, offer: PrivacyCost) -> TreatmentPlan:
 
 
 def _group(column: Column) -> Expression:
-    """Whether a row is of the treated: a 0/1 column, or the second of two levels. Raises InvalidQuery."""
+    """Whether a row is of the treated: a 0/1 column, or the second of two levels. Raises
+    InvalidQuery.
+    """
     if len(column.levels) == 2:
         return Indicator(column.name, 1.0)
     if not column.is_dummy:

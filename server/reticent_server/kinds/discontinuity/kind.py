@@ -3,10 +3,11 @@
 
     y = α + τ·1{x ≥ c} + β x + γ (x − c)₊,   scores multiplied by a = max(0, 1 − |x − c|/h)
 
-τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart there. The kernel is a public
-function of one column, so that a ∈ [0, 1] is a weight as any other (fitting.maps): every sum keeps its bound, whatever the
-cut-off and the bandwidth. It is a planned fit as others are (fitting.fit_plan, with the proof), of least squares with the
-public truncation of a linear regression's loss "squared".
+τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart
+there. The kernel is a public function of one column, so that a ∈ [0, 1] is a weight as any other
+(fitting.maps): every sum keeps its bound, whatever the cut-off and the bandwidth. It is a planned
+fit as others are (fitting.fit_plan, with the proof), of least squares with the public truncation of
+a linear regression's loss "squared".
 
 Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008).
 """
@@ -47,8 +48,8 @@ _WIDE = "The bandwidth must not be wider than the declared bounds of the running
 
 @dataclass(frozen=True, slots=True)
 class Discontinuity(Query):
-    """By how much does a mean jump at a public cut-off of another column? A sharp regression discontinuity, by local
-    linear fits with triangular weights.
+    """By how much does a mean jump at a public cut-off of another column? A sharp regression
+    discontinuity, by local linear fits with triangular weights.
     """
 
     y: Annotated[Name, Field(description="The numeric column whose mean may jump.")]
@@ -75,7 +76,9 @@ def _plan(facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost) -> Line
 
 
 def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
-    """The design of the two lines with its kernel. Raises InvalidQuery for columns or a cut-off that have none."""
+    """The design of the two lines with its kernel. Raises InvalidQuery for columns or a cut-off
+    that have none.
+    """
     if facts.schema.unit.many_rows:
         raise InvalidQuery(_PERSONS)
     y, running = (bounded_column(facts, name) for name in (query.y, query.running))

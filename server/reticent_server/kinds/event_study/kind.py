@@ -48,7 +48,9 @@ _CAUTION = (
 
 @dataclass(frozen=True, slots=True)
 class EventStudy(Query):
-    """Effects by time since treatment, with person and period effects, and a joint test of trends before it."""
+    """Effects by time since treatment, with person and period effects, and a joint test of trends
+    before it.
+    """
 
     y: Response
     treatment_time: Annotated[
@@ -111,8 +113,10 @@ def _plan(facts: DatasetFacts, query: EventStudy, offer: PrivacyCost) -> EventSt
 
 
 def _cohorts(start: Column, never: float | None) -> list[Term]:
-    """Dummies of the periods of first treatment; those never treated are the reference, or else the first cohort. Raises
-    InvalidQuery, before a dummy is made, where the declared bounds have room for more than a design may have."""
+    """Dummies of the periods of first treatment; those never treated are the reference, or else the
+    first cohort. Raises InvalidQuery, before a dummy is made, where the declared bounds have room
+    for more than a design may have.
+    """
     room = floor(start.upper) - ceil(start.lower) + 1
     if room > MOST_TERMS + 2:  # of which one is the reference, and one stands for never
         raise too_many_terms(room)

@@ -41,7 +41,9 @@ COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and n
 
 
 def _has_special(query: Glm) -> bool:
-    """Whether a question names columns that are no terms; raises InvalidQuery where these make no sense."""
+    """Whether a question names columns that are no terms; raises InvalidQuery where these make no
+    sense.
+    """
     if all(name is None for name in (query.weights, query.offset, query.exposure)):
         return False
     law = family_of(query.family, query.link)

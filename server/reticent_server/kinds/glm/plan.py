@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalised linear models: the model of a planned fit (fitting.fit_plan).
 
-Defaults of the tuning constant and the radius come from the family alone, so that what is estimated does not depend
-on ε, n or a profile; tuning="planned" takes of a public menu what is forecast to have the smallest error.
+Defaults of the tuning constant and the radius come from the family alone, so that what is estimated
+does not depend on ε, n or a profile; tuning="planned" takes of a public menu what is forecast to
+have the smallest error.
 
 Source: Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3 and Corollary 2.
 """
@@ -52,8 +53,8 @@ GlmPlan = FitPlan[Start]
 class GlmModel:
     """A generalised linear model with its constants; satisfies fitting.fit_plan.Model.
 
-    dispersion: α of the negative binomial. whole: whether the target is maximum likelihood's, by last scores that are cut as a whole; c and
-    radius are then those of the early steps.
+    dispersion: α of the negative binomial. whole: whether the target is maximum likelihood's, by
+    last scores that are cut as a whole; c and radius are then those of the early steps.
     """
 
     law: GlmFamily

@@ -4,9 +4,10 @@
     score       w v q(y, η),   v = m(η) u,   q = [ψ_c(z) − a]·g(η)/m(η),   z = (y − μ)/(s√V)
     curvature   w h(η) v vᵀ,   h = d·(g/m)²                    (Fisher scoring: h ≥ 0 does not depend on y)
 
-so that a step is θ ← θ + unit·J⁻¹g. The leverage m keeps q and h bounded by public constants. On the way to a
-predictor that is off by N(0, v) the residuals z are spread by m√v/unit more, and fewer of them are within the
-cut (Stein's lemma, as for Huber's score). Source: Cantoni & Ronchetti (2001).
+so that a step is θ ← θ + unit·J⁻¹g. The leverage m keeps q and h bounded by public constants. On
+the way to a predictor that is off by N(0, v) the residuals z are spread by m√v/unit more, and fewer
+of them are within the cut (Stein's lemma, as for Huber's score). Source: Cantoni & Ronchetti
+(2001).
 """
 
 from dataclasses import dataclass
@@ -44,8 +45,9 @@ _ENDS = 1e-4, 0.98  # of k²: mean squares of cut residuals that have a scale
 class QuasiScore:
     """A law at the tuning constant c (∞: no cut) and the scale s; η in `limits`.
 
-    unit, limits, signed, varies: as in fitting.score. start: η₀, the unit of leverages. measured: whether s
-    is, so that it holds the mean of what predictors are off by. centred: whether `ball` is about 0 at any θ.
+    unit, limits, signed, varies: as in fitting.score. start: η₀, the unit of leverages. measured:
+    whether s is, so that it holds the mean of what predictors are off by. centred: whether `ball`
+    is about 0 at any θ.
     """
 
     law: laws.Family
@@ -91,7 +93,9 @@ class QuasiScore:
     def with_curvature(
         self, y: FloatArray, eta: FloatArray, clipped: BoolArray
     ) -> tuple[FloatArray, FloatArray]:
-        """h as observed, cut to ±curvature_bound: what the sandwich needs where the law is not the data's."""
+        """h as observed, cut to ±curvature_bound: what the sandwich needs where the law is not the
+        data's.
+        """
         z, centre = self.residual(y, eta), self._centre(eta)
         q = np.clip(z, -self.c, self.c) - centre
         length, growth = self._growth(eta)
@@ -108,7 +112,9 @@ class QuasiScore:
         return self.law.moments(eta + self.shift, self.c).mean
 
     def _growth(self, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(rows,) unit/m, and d ln m/dη of the law's own gain: ln √V grows by 1 less that, for a log link."""
+        """(rows,) unit/m, and d ln m/dη of the law's own gain: ln √V grows by 1 less that, for a
+        log link.
+        """
         up, down = (np.log(self.law.gain(eta + h)) for h in (_SLOPE_STEP, -_SLOPE_STEP))
         return np.asarray(self.unit / self.leverage(eta)), np.asarray(
             (up - down) / (2 * _SLOPE_STEP)
@@ -133,7 +139,9 @@ class QuasiScore:
 
 @dataclass(frozen=True, slots=True)
 class LogScore(QuasiScore):
-    """That of a log link, V any function of μ: where the solution is at η + d, E(y − μ) = μ(eᵈ − 1)."""
+    """That of a log link, V any function of μ: where the solution is at η + d, E(y − μ) = μ(eᵈ −
+    1).
+    """
 
     @property
     def curvature(self) -> ScoreCurvature:

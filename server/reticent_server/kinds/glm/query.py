@@ -102,7 +102,9 @@ class Glm(Query):
     kind: Literal["glm"] = field(default="glm", kw_only=True)
 
     def other_target(self) -> "Glm | None":
-        """Maximum likelihood beside a robust fit, and the reverse; the constants of one are not the other's."""
+        """Maximum likelihood beside a robust fit, and the reverse; the constants of one are not the
+        other's.
+        """
         if self.mechanism != "newton":
             return None
         target: Literal["robust", "likelihood"] = (

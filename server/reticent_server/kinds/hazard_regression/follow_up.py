@@ -28,7 +28,9 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.kinds.hazard_regression.surv import Hazards
 
 _FARTHEST = 8.0
-"""|η| at the most: a hazard ratio of 3,000 to the middle. Keeps exp(η) within the floats wherever noise leads."""
+"""|η| at the most: a hazard ratio of 3,000 to the middle. Keeps exp(η) within the floats wherever
+noise leads.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,9 @@ from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_h
 
 @dataclass(frozen=True, slots=True)
 class HazardRegression(Query):
-    """How the hazard of the event depends on the regressors (proportional hazards): hazard ratios, predicted curves."""
+    """How the hazard of the event depends on the regressors (proportional hazards): hazard ratios,
+    predicted curves.
+    """
 
     formula: Annotated[
         Text,

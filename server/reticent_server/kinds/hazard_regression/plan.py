@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proportional hazards with a piecewise-constant baseline: whitening, one damped step, the baseline, one Newton step.
+"""Proportional hazards with a piecewise-constant baseline: whitening, one damped step, the
+baseline, one Newton step.
 
-Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows; zCDP composition): every
-value that leaves the table is a part of one of the steps, whose contributions are functions of one record and of
-earlier releases, with the norms of kinds.hazard_regression.maps, one vector for a person over all intervals:
+Privacy (unconditional, for every table and every n; neighbours replace one unit of ≤ m rows; zCDP
+composition): every value that leaves the table is a part of one of the steps, whose contributions
+are functions of one record and of earlier releases, with the norms of kinds.hazard_regression.maps,
+one vector for a person over all intervals:
 
     whitening  ‖u√w′‖ ≤ ρ                       GramSum    Δ = √2 ρ² m     (fitting.rounds; count: CountSum Δ = m)
     exposure   ‖·‖ ≤ √2                         VectorSum  Δ = 2√2 m
@@ -16,9 +18,10 @@ earlier releases, with the norms of kinds.hazard_regression.maps, one vector for
 
 The primitives enforce each norm by scaling down. All else is post-processing.
 
-Accuracy: interval scores of a person together with its scores of regressors are one vector, clipped once. Follow-up
-stops at the public cumulative hazard c, which biases nothing. Units: hazards in events per unit of `time`.
-Source: Holford (1980), Biometrics 36; Andersen & Gill (1982); Avella-Medina, Bradshaw & Loh (2023).
+Accuracy: interval scores of a person together with its scores of regressors are one vector, clipped
+once. Follow-up stops at the public cumulative hazard c, which biases nothing. Units: hazards in
+events per unit of `time`. Source: Holford (1980), Biometrics 36; Andersen & Gill (1982);
+Avella-Medina, Bradshaw & Loh (2023).
 """
 
 from collections.abc import Generator, Mapping
@@ -78,8 +81,10 @@ _NANOSECONDS = (
 )
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
 _TILT = 0.8
-"""Of the first step's slopes, in whitened units, by which regressors are centred for the last: persons with events
-have the mean β of normal regressors, and persons at risk later a smaller one."""
+"""Of the first step's slopes, in whitened units, by which regressors are centred for the last:
+persons with events have the mean β of normal regressors, and persons at risk later a smaller
+one.
+"""
 _MOST_CORRECTED = 8.0  # times: what a baseline is corrected by between the steps
 
 Fitting = Generator[Step, tuple[Released, ...], HazardFit]
@@ -87,7 +92,9 @@ Fitting = Generator[Step, tuple[Released, ...], HazardFit]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Public: the coding of the regressors with a constant first, the coordinates to begin with, and the offset."""
+    """Public: the coding of the regressors with a constant first, the coordinates to begin with,
+    and the offset.
+    """
 
     coding: TermCoding
     coordinates: Coordinates
@@ -106,7 +113,9 @@ def ground_of(asked: Hazards, facts: DatasetFacts, *, masked: bool = True) -> Gr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HazardPlan(Planned):
-    """A planned hazard regression. ground: replaced by that of `own_profile` once it is released."""
+    """A planned hazard regression. ground: replaced by that of `own_profile` once it is
+    released.
+    """
 
     deadline_shares: ClassVar = (0.1, 0.06)
 
@@ -174,7 +183,9 @@ class HazardPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The slopes' privacy over sampling standard errors, were half of the persons to have the event."""
+        """The slopes' privacy over sampling standard errors, were half of the persons to have the
+        event.
+        """
         n, rho = self.facts.n, self.budget.score
         whole, sampling = expected_variance(n, self.terms, rho, self.unit_rows, self.stop)
         ratio = float(np.sqrt(whole / sampling - 1))
@@ -200,7 +211,9 @@ class HazardPlan(Planned):
         return (yield from self._fitted(ground))
 
     def _fitted(self, ground: Ground) -> Fitting:
-        """1. whiten, 2. the baseline without regressors, 3. a damped step, 4. the baseline beside it, 5. a Newton step."""
+        """1. whiten, 2. the baseline without regressors, 3. a damped step, 4. the baseline beside
+        it, 5. a Newton step.
+        """
         W, count, present = yield from self._whitened(ground)
         hazards, events = self._hazards(ground.offset, *(yield self._exposure(ground.offset)))
         begun = self._point(W, hazards, ground.offset.middle)
@@ -228,7 +241,8 @@ class HazardPlan(Planned):
         back = np.linalg.inv(found.transform)
         S = back @ back.T / float(back[0] @ back[0])
         centre = S[1:, 0]
-        # Relative to the diagonal, so that a regressor's unit does not matter for what counts as too small.
+        # Relative to the diagonal, so that a regressor's unit does not matter for what counts as
+        # too small.
         size = np.sqrt(np.maximum(np.diag(S)[1:], np.finfo(float).tiny))
         covariance = (S[1:, 1:] - np.outer(centre, centre)) / np.outer(size, size)
         root = power(covariance, -0.5, _LEAST_MOMENT) / size
@@ -278,7 +292,9 @@ class HazardPlan(Planned):
         return SumStep("baseline", (part,), BaselineMap(self.asked, coding, point))
 
     def _corrected(self, point: Point, released: Released) -> tuple[Point, FloatArray, float]:
-        """The hazards at which as many events are expected as were seen; these events (J,) and their noise's sd."""
+        """The hazards at which as many events are expected as were seen; these events (J,) and
+        their noise's sd.
+        """
         J = len(self.asked.cuts)
         least = released.sd + 1.0
         seen, expected = (np.maximum(x, least) for x in np.split(released.values, [J]))

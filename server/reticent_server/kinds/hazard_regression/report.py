@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the last step of a hazard regression to the units of the data: slopes, hazard ratios' logarithms, the baseline.
+"""From the last step of a hazard regression to the units of the data: slopes, hazard ratios'
+logarithms, the baseline.
 
-u = W x̃ with W = (w₀, W₁) and x̃_j = (x_j − a_j)/b_j gives β_j = (W₁ᵀβ_u)_j/b_j, and u = 0 at the reference
-x = a + b·(−W₁⁻¹w₀): the hazard at x is λ_j exp((x − x_ref)ᵀβ).
+u = W x̃ with W = (w₀, W₁) and x̃_j = (x_j − a_j)/b_j gives β_j = (W₁ᵀβ_u)_j/b_j, and u = 0 at the
+reference x = a + b·(−W₁⁻¹w₀): the hazard at x is λ_j exp((x − x_ref)ᵀβ).
 """
 
 from dataclasses import dataclass, replace
@@ -37,10 +38,11 @@ OFFSET_LEANS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """The hazard in each of J intervals (events per unit of time) at the `reference` values of the k terms, where the
-    offset is 0.
+    """The hazard in each of J intervals (events per unit of time) at the `reference` values of the
+    k terms, where the offset is 0.
 
-    log_standard_errors: (J,) of its logarithm. covariance: (J + k, J + k) of ln hazards and coefficients together.
+    log_standard_errors: (J,) of its logarithm. covariance: (J + k, J + k) of ln hazards and
+    coefficients together.
     """
 
     hazards: tuple[float, ...]
@@ -51,8 +53,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardFit(RegressionResult):
-    """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the cumulative hazard at
-    which a person's follow-up ends. The matrix of `weighting` is (k, k + 1): its rows begin with a constant."""
+    """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the
+    cumulative hazard at which a person's follow-up ends. The matrix of `weighting` is (k, k + 1):
+    its rows begin with a constant.
+    """
 
     cuts: tuple[float, ...]
     stop: float
@@ -140,5 +144,7 @@ def _estimand(point: Point) -> str:
 
 
 def _leaning(offset: object) -> list[str]:
-    """Nothing released tells whether an offset goes with a term, so every fit with one says what that would do."""
+    """Nothing released tells whether an offset goes with a term, so every fit with one says what
+    that would do.
+    """
     return [] if offset is None else [OFFSET_LEANS]

@@ -28,7 +28,9 @@ from reticent_server.kinds.shared.quantile_cells import PerPerson
 
 @dataclass(frozen=True, slots=True)
 class Iqr(Query):
-    """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not reply."""
+    """Interquartile range by "quantiles" (the only one with where), or "ptr", which may not
+    reply.
+    """
 
     column: Name
     mechanism: Literal["quantiles", "ptr"] = "quantiles"

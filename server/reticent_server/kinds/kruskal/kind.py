@@ -19,7 +19,9 @@ from reticent_server.kinds.shared.named_tests import Levels
 
 @dataclass(frozen=True, slots=True)
 class Kruskal(Query):
-    """Do some of several groups tend to larger values? Kruskal and Wallis's test of ranks on public bins."""
+    """Do some of several groups tend to larger values? Kruskal and Wallis's test of ranks on public
+    bins.
+    """
 
     column: Annotated[Name, Field(description="The numbers whose ranks are compared.")]
     group: Annotated[Name, Field(description="The column of the groups.")]

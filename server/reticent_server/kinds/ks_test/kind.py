@@ -21,7 +21,9 @@ from reticent_server.kinds.shared.named_tests import Levels
 
 @dataclass(frozen=True, slots=True)
 class KsTest(Query):
-    """Do two distributions differ, or one from a public law? Kolmogorov and Smirnov's test on public bins."""
+    """Do two distributions differ, or one from a public law? Kolmogorov and Smirnov's test on
+    public bins.
+    """
 
     column: Annotated[Name, Field(description="The numbers whose distribution is tested.")]
     group: Annotated[

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned location and scale by `influence` with the asymptotic calibration: conditional, always replies.
+"""A planned location and scale by `influence` with the asymptotic calibration: conditional, always
+replies.
 
-1. A pilot, a noisy Newton fit of Huber's Proposal 2 at (ε/4, δ/2), releases (μ₀, σ₀) and the Jacobian there.
-2. The exact joint solution around it, μ = μ₀ + σ₀m and σ = σ₀s, with noise by its joint influence, at the rest:
-   mechanisms.asymptotic_location_scale, private under the assumptions that the guarantee names.
+1. A pilot, a noisy Newton fit of Huber's Proposal 2 at (ε/4, δ/2), releases (μ₀, σ₀) and the
+   Jacobian there.
+2. The exact joint solution around it, μ = μ₀ + σ₀m and σ = σ₀s, with noise by its joint influence,
+   at the rest: mechanisms.asymptotic_location_scale, private under the assumptions that the
+   guarantee names.
 
-The sampling covariance is the pilot's, of released moments, at the new scale. The noise's scale is not returned:
-standard errors count it at the Jacobian that the pilot released. Composition: sums of ε and of δ.
+The sampling covariance is the pilot's, of released moments, at the new scale. The noise's scale is
+not returned: standard errors count it at the Jacobian that the pilot released. Composition: sums of
+ε and of δ.
 
-There is no calibration by propose-test-release: the test of mechanisms.convex_fit needs a fit at a scale that was
-released before, and records that are weighed by a function of one linear predictor.
+There is no calibration by propose-test-release: the test of mechanisms.convex_fit needs a fit at a
+scale that was released before, and records that are weighed by a function of one linear predictor.
 
 Source: Avella-Medina (2021), Theorem 1 and Example 1.
 """
@@ -46,7 +50,8 @@ from reticent_server.numerics.proposal2_convex import largest_influence, normal_
 from reticent_server.numerics.psi import Huber
 from reticent_server.numerics.smooth_p_value import smoothness
 
-# c: below 1 the joint curvature is small; above 3 a record's influence on σ, of up to c², is large: more noise either way
+# c: below 1 the joint curvature is small; above 3 a record's influence on σ, of up to c², is large:
+# more noise either way
 LEAST_TUNING, LARGEST_TUNING = 1.0, 3.0
 _SLACK = 0.1  # r, in scales around the pilot; a wider one asks for more curvature
 # of the normal law's curvature: five steps of √2 below the largest floor of a regression

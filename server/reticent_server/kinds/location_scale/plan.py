@@ -8,9 +8,9 @@ Privacy (unconditional, for every table and every n; neighbours replace one unit
     count      one bin                                                CountSum   Δ = m       (masked)
     profile    one cell, or one value                                 QuantileTree, CountSum (no profile)
 
-A record that is not in use contributes 0, which is no farther from the others. The primitive makes the powers itself, of
-one number of a record cut to ±1 (mechanisms.power_sum); ρ adds up under adaptive composition of zCDP. All else is post-processing,
-the number of passes is fixed.
+A record that is not in use contributes 0, which is no farther from the others. The primitive makes
+the powers itself, of one number of a record cut to ±1 (mechanisms.power_sum); ρ adds up under
+adaptive composition of zCDP. All else is post-processing, the number of passes is fixed.
 
 Source: Huber (1964); Avella-Medina (2021), Example 1; Avella-Medina, Bradshaw & Loh (2023).
 """
@@ -67,9 +67,11 @@ NOT_ESTIMABLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocationScaleResult:
-    """Location and scale in the units of the data; vectors (2,) and the covariance (2, 2) are in this order.
+    """Location and scale in the units of the data; vectors (2,) and the covariance (2, 2) are in
+    this order.
 
-    records_in_use: noisy, with a condition or missing cells. calibration: of the influence mechanism.
+    records_in_use: noisy, with a condition or missing cells. calibration: of the influence
+    mechanism.
     """
 
     location: float
@@ -193,8 +195,9 @@ class LocationScalePlan(Planned):
     def _declined(self, fitted: LocationScaleFitted) -> list[str]:
         """Why there are no intervals.
 
-        Proposal 2 has no positive root where a value's share is 1 − κ/c² or more and the others lie on both sides
-        of it alike, or 1/(1 + κ/c²) and they lie on one: mean ψ = 0 sets ψ of the tie to −(1/p − 1)c there.
+        Proposal 2 has no positive root where a value's share is 1 − κ/c² or more and the others lie
+        on both sides of it alike, or 1/(1 + κ/c²) and they lie on one: mean ψ = 0 sets ψ of the tie
+        to −(1/p − 1)c there.
         """
         if fitted.estimable:
             return []

@@ -18,7 +18,9 @@ from reticent_server.kinds.shared.follow_up.question import follow_up
 
 @dataclass(frozen=True, slots=True)
 class LogRank(Query):
-    """Do groups differ in how long it takes until the event? The log-rank test, noise in its null law."""
+    """Do groups differ in how long it takes until the event? The log-rank test, noise in its null
+    law.
+    """
 
     time: Time
     event: Event

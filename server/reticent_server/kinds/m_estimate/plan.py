@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned one-dimensional M-estimate (Huber's location) by the exponential mechanism.
 
-All in public terms: the tuning constant c in the units of the column (1.345 of the profile's normalised
-interquartile range where it is left out), and a base that is uniform on, or the Cauchy law with quartiles
-at, [lower, upper] (the declared bounds where they are left out). Its candidates are as many as make a cell
-an eighth of the estimate's smallest error, up to 2²⁰. A tuning constant beyond the distance between any
-record and any candidate gives the same estimates as that distance, and more noise: it is lowered to it.
+All in public terms: the tuning constant c in the units of the column (1.345 of the profile's
+normalised interquartile range where it is left out), and a base that is uniform on, or the Cauchy
+law with quartiles at, [lower, upper] (the declared bounds where they are left out). Its candidates
+are as many as make a cell an eighth of the estimate's smallest error, up to 2²⁰. A tuning constant
+beyond the distance between any record and any candidate gives the same estimates as that distance,
+and more noise: it is lowered to it.
 
 Proof: mechanisms.m_estimate. Source: Chaudhuri & Hsu (2012), §5.2.
 """
@@ -34,7 +35,8 @@ from reticent_server.mechanisms import m_estimate
 # 2Φ⁻¹(3/4), and Huber's c of 95 % efficiency at the normal law: a default tuning only
 NORMAL_IQR, HUBER_TUNING = 1.349, 1.345
 STEPS_IN_C = 1 << 16  # a record's rounding is then 2⁻¹⁷ c, below the error of 10⁹ records
-# of the selection's grid: the fewest take 1 ms at 250 ns a cell; the most is mechanisms.selection's limit
+# of the selection's grid: the fewest take 1 ms at 250 ns a cell; the most is mechanisms.selection's
+# limit
 _FEWEST_CELLS, _MOST_CELLS = 1 << 12, 1 << 20
 _CELLS_IN_ERROR = 8  # a cell's uniform error is then 4 % of the estimate's, .1 % in all
 _CELL_NANOSECONDS = 500  # measured 250 ns: two searches, the weights, and one draw
@@ -43,7 +45,9 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 
 @dataclass(frozen=True, slots=True)
 class MEstimatePlan(Planned):
-    """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its profile."""
+    """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its
+    profile.
+    """
 
     deadline_shares: ClassVar = (0.03, 0.04)
 
@@ -80,8 +84,9 @@ class MEstimatePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise's standard deviation where half of the records are within c of the estimate, the
-        rounding to candidates in it, and how far apart candidates are."""
+        """The noise's standard deviation where half of the records are within c of the estimate,
+        the rounding to candidates in it, and how far apart candidates are.
+        """
         noise = _noise(self.tuning, self.part.epsilon, self.n)
         cell = _width(self.part) / self.part.cells
         farthest = self.part.limits[1] - self.part.limits[0]
@@ -121,8 +126,9 @@ def plan_m_estimate(
 
 
 def _lattice(tuning: float, limits: tuple[float, float]) -> Lattice:
-    """From c below the lower limit to c above the upper one: records beyond have the ψ of its ends. Size 0
-    where c has no part that float64 can hold."""
+    """From c below the lower limit to c above the upper one: records beyond have the ψ of its ends.
+    Size 0 where c has no part that float64 can hold.
+    """
     step = tuning / STEPS_IN_C
     if not step > 0:
         return Lattice(limits[0], 1.0, 0)
@@ -143,7 +149,9 @@ def _noise(tuning: float, epsilon: int, n: int) -> float:
 
 
 def _width(part: MEstimate) -> float:
-    """The cells' widths together, were all as wide as the narrowest: those of a Cauchy base at its middle."""
+    """The cells' widths together, were all as wide as the narrowest: those of a Cauchy base at its
+    middle.
+    """
     width = part.upper - part.lower
     return width if part.base == "uniform" else pi * width / 2
 

@@ -23,7 +23,9 @@ from reticent_server.kinds.shared.named_tests import Alternative, Levels
 
 @dataclass(frozen=True, slots=True)
 class MannWhitney(Query):
-    """Does one of two groups tend to larger values? Mann and Whitney's (Wilcoxon's) rank-sum test on public bins."""
+    """Does one of two groups tend to larger values? Mann and Whitney's (Wilcoxon's) rank-sum test
+    on public bins.
+    """
 
     column: Annotated[Name, Field(description="The numbers whose ranks are compared.")]
     group: Annotated[Name, Field(description="The column of two groups.")]

@@ -6,10 +6,10 @@ released number of rows, the sampling variance of v̄ is Σ_u V_u²/N² (a ratio
 persons; Cochran 1977, §6.3). Rows taken as independent would give Σ (v − v̄)²/N², which is too
 small by 1 + (m − 1)ICC for m rows each.
 
-*Release*: Σ_u min(V_u², B²) − B²/2, one bounded number a person, so Δ = B² by a person of any number of rows
-(mechanisms.noisy_sum, VectorSum of clip B²/2 with `unit_rows` 1). B = min(2m, 2.5 m s), s the released standard
-deviation of v: nothing is cut where a person's m rows are alike and normal but for 1 %. The variance is never taken to
-be below that of independent rows.
+*Release*: Σ_u min(V_u², B²) − B²/2, one bounded number a person, so Δ = B² by a person of any
+number of rows (mechanisms.noisy_sum, VectorSum of clip B²/2 with `unit_rows` 1). B = min(2m, 2.5 m
+s), s the released standard deviation of v: nothing is cut where a person's m rows are alike and
+normal but for 1 %. The variance is never taken to be below that of independent rows.
 """
 
 from dataclasses import dataclass

@@ -34,7 +34,9 @@ from reticent_server.kinds.shared.quantile_cells import PerPerson
 
 @dataclass(frozen=True, slots=True)
 class Median(Query):
-    """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which may not reply."""
+    """Median by "exponential" (the only one with where), "smooth_sensitivity" or "ptr", which may
+    not reply.
+    """
 
     column: Name
     mechanism: Literal["exponential", "smooth_sensitivity", "ptr"] = "exponential"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile of a data set: private quantiles of every numeric column, noisy counts of the others.
 
-One pass. Every column gets a share of ρ by what resolves it, and persons count once each, whatever their rows
-(fitting.column_measures); shares compose by zCDP (Σ of the parts' ρ). A categorical column's missing cells are one more bin of its
-counts, at no cost; a numeric column that may be missing has a count of its own. Proofs: fitting.column_measures,
-mechanisms.quantile_tree and mechanisms.noisy_sum.
+One pass. Every column gets a share of ρ by what resolves it, and persons count once each, whatever
+their rows (fitting.column_measures); shares compose by zCDP (Σ of the parts' ρ). A categorical
+column's missing cells are one more bin of its counts, at no cost; a numeric column that may be
+missing has a count of its own. Proofs: fitting.column_measures, mechanisms.quantile_tree and
+mechanisms.noisy_sum.
 """
 
 from collections.abc import Mapping
@@ -52,8 +53,10 @@ class _ProfileMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedColumn:
-    """Quantiles at `probabilities`, or noisy counts by value from `first` on with the noise `count_sd`;
-    missing: the noisy number of missing cells. Of persons with several rows: numbers of persons, each in equal parts for its rows."""
+    """Quantiles at `probabilities`, or noisy counts by value from `first` on with the noise
+    `count_sd`; missing: the noisy number of missing cells. Of persons with several rows: numbers of
+    persons, each in equal parts for its rows.
+    """
 
     quantiles: list[float] | None = None
     probabilities: list[float] | None = None
@@ -99,8 +102,10 @@ class ProfilePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of each column what its numbers will be off by: counts in records (or persons), quantiles in shares of them. unresolved: columns
-        whose quartiles, or shares of levels, the noise does not tell: each fit profiles them for itself (fitting.own_profile)."""
+        """Of each column what its numbers will be off by: counts in records (or persons), quantiles
+        in shares of them. unresolved: columns whose quartiles, or shares of levels, the noise does
+        not tell: each fit profiles them for itself (fitting.own_profile).
+        """
         columns = {
             measure.column.name: precision_of(measure, part, self.records)
             for measure, part in zip(self.measures, self.parts, strict=True)
@@ -131,7 +136,9 @@ class ProfilePlan(Planned):
 
 
 def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
-    """Splits `rho` (RHO_UNITS) over the columns by what resolves them. facts: public facts of the version."""
+    """Splits `rho` (RHO_UNITS) over the columns by what resolves them. facts: public facts of the
+    version.
+    """
     planned = tuple(m for column in facts.schema.columns for m in measures(column))
     m_rows, records = facts.schema.unit.max_rows, facts.least_records
     rhos = allocated(planned, rho, m_rows, records)
@@ -150,7 +157,9 @@ def plan_profile(facts: DatasetFacts, rho: int) -> ProfilePlan:
 
 
 def precision_of(measure: Measure, part: Part, n: int) -> dict[str, Any]:
-    """What the released numbers of a column are off by. count_sd: in records, or persons; rank_error: in shares of them, exceeded with probability e⁻²."""
+    """What the released numbers of a column are off by. count_sd: in records, or persons;
+    rank_error: in shares of them, exceeded with probability e⁻².
+    """
     if isinstance(part, QuantileTree):
         error = min(1.0, SURE * scale(part) / n)
         k = len(part.probabilities)

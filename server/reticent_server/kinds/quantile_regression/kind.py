@@ -22,7 +22,9 @@ from reticent_server.kinds.quantile_regression.plan import (
 )
 
 Tau = Annotated[float, Strict(), Ge(0.05), Le(0.95), AllowInfNan(False)]
-"""A level; beyond .05 and .95 there is too little density for a slope that is measured with noise."""
+"""A level; beyond .05 and .95 there is too little density for a slope that is measured with
+noise.
+"""
 _MOST_TAUS = 9  # each has its part of the charge
 
 

@@ -8,8 +8,8 @@ Constants, relative to residual scales s and to q coefficients:
                    the bandwidth need not grow for it
     b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it measures)
 
-The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of skewed errors wrong by
-more than its error at n = 20,000.
+The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of
+skewed errors wrong by more than its error at n = 20,000.
 
 Source: Fernandes, Guerre & Horta (2021); Koenker (2005), section 4.
 """
@@ -39,8 +39,10 @@ from reticent_server.kinds.shared.linear.response import (
 )
 
 RADII = (0.8, 1.2, 1.8, 2.7, 4.0, 6.0, 8.0)
-"""R²/q, of which one is planned. On 54,875 wages weights move the slope of schooling by 26 standard errors of QuantReg at .8,
-3.4 at 3, .4 at 6 and .2 at 8; on houses with logarithms every slope by less than .2 from 4 on."""
+"""R²/q, of which one is planned. On 54,875 wages weights move the slope of schooling by 26 standard
+errors of QuantReg at .8, 3.4 at 3, .4 at 6 and .2 at 8; on houses with logarithms every slope by
+less than .2 from 4 on.
+"""
 _FELT = 0.35  # forecast noise over sampling error
 _LAST_STEP = 0.5  # of ρ, for the last step's gradient: about what fitting.budget plans
 _LEAST_BANDWIDTH, _MOST_BANDWIDTH = 0.15, 1.5  # residual scales; wider, the solution is no quantile
@@ -121,7 +123,9 @@ class QuantileModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Its level and bandwidth; without intervals where too many responses are equal (fitting.trust)."""
+        """Its level and bandwidth; without intervals where too many responses are equal
+        (fitting.trust).
+        """
         judged = trust.quantiles(ground.response.tie).applied(result)
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
         moved = trust.heavy(lost)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantile regressions at one or several τ: one planned fit each, on equal parts of the charge.
 
-Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤ .399/b
-(kinds.quantile_regression.score); the fits compose, so ρ is their sum. By group: fitting.group_fits, for each τ.
+Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤
+.399/b (kinds.quantile_regression.score); the fits compose, so ρ is their sum. By group:
+fitting.group_fits, for each τ.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,9 @@ class QuantileFit(RegressionResult):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileFits:
-    """One fit for each τ, in increasing order; crossing: whether quantiles cross near the middle of the regressors."""
+    """One fit for each τ, in increasing order; crossing: whether quantiles cross near the middle of
+    the regressors.
+    """
 
     fits: tuple[QuantileFit, ...]
     crossing: bool
@@ -58,8 +61,9 @@ class GroupQuantileFit(QuantileFits):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupQuantileFits:
-    """Fits by τ for each level of the column `by`, in the order of its declared levels. The errors of two groups are
-    independent."""
+    """Fits by τ for each level of the column `by`, in the order of its declared levels. The errors
+    of two groups are independent.
+    """
 
     by: str
     groups: list[GroupQuantileFit]
@@ -93,7 +97,9 @@ class QuantileRegressionPlan(PlannedInTurn):
 
     @property
     def _noisiest(self) -> FitPlan[PublicResponse]:
-        """Of many columns the outermost τ stand for all: responses are rarest there, and a forecast takes long."""
+        """Of many columns the outermost τ stand for all: responses are rarest there, and a forecast
+        takes long.
+        """
         ends = (self.fits[0], self.fits[-1])
         return max(
             ends if self.first.is_wide else self.fits, key=lambda fit: fit.forecast_fit.worst
@@ -159,7 +165,9 @@ def _members(
 
 
 def crosses(theta: FloatArray, *, intercept: bool) -> bool:
-    """Whether quantiles (T, q), in standardised units, cross at the middle or one scale off it along a regressor."""
+    """Whether quantiles (T, q), in standardised units, cross at the middle or one scale off it
+    along a regressor.
+    """
     if len(theta) < 2 or not intercept:
         return False
     slopes = theta[:, 1:]

@@ -6,12 +6,14 @@ With z = (y − η)/s and the bandwidth b, in residual scales,
     q = τ − 1 + K(z/b),   K(v) = Φ(v) + vφ(v)/2,        |q| ≤ max(τ, 1 − τ) + .036
     h = φ(z/b)/b,                                        0 ≤ h ≤ .399/b
 
-K belongs to a kernel of the fourth order, which makes the smoothing's bias O(b⁴); its derivative has both signs, so
-the Jacobian is measured with the normal kernel, whose mean is the density of the residuals at 0 as well. Early steps
-have a wide normal kernel, K = Φ, whose slope is seen from afar: with normal residuals it has its solution at the
-τ-quantile where its own level is Φ(z_τ/√(1 + b²)), z_τ = Φ⁻¹(τ), and so the steps lead near to it.
+K belongs to a kernel of the fourth order, which makes the smoothing's bias O(b⁴); its derivative
+has both signs, so the Jacobian is measured with the normal kernel, whose mean is the density of the
+residuals at 0 as well. Early steps have a wide normal kernel, K = Φ, whose slope is seen from afar:
+with normal residuals it has its solution at the τ-quantile where its own level is Φ(z_τ/√(1 + b²)),
+z_τ = Φ⁻¹(τ), and so the steps lead near to it.
 
-Source: Fernandes, Guerre & Horta (2021), Smoothing quantile regressions; Koenker (2005), Quantile regression.
+Source: Fernandes, Guerre & Horta (2021), Smoothing quantile regressions; Koenker (2005), Quantile
+regression.
 """
 
 from dataclasses import dataclass
@@ -35,15 +37,20 @@ _FAR = 40.0  # bandwidths beyond which Φ is 0 or 1 and φ is 0 in floats
 _PEAK = 1 / sqrt(2 * pi)  # φ(0)
 _OVERSHOOT = 0.036
 """How far K leaves [0, 1]: its largest value is 1.0351, at v = √3."""
-_DENSITY = 0.3  # relative error of a density that is expected of normal residuals; skewed ones have .6 to 1.6 of it
+# relative error of a density that is expected of normal residuals; skewed ones have .6 to 1.6 of it
+_DENSITY = 0.3
 _MEDIAN = float(ndtri(0.75))  # of |z| under the normal law
 _WIDE, _MIDDLE = 1.0, 0.6
-"""Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then a narrower one."""
+"""Bandwidths of early steps and of the last but one: a slope that reaches one residual scale, then
+a narrower one.
+"""
 
 
 _DRIFTS = {1: 0.15, 0: 0.15}
-"""In residual scales, by the number of steps that follow: what the solutions of two kernels differ by where errors are
-not normal. 0 left intercepts of skewed errors wrong by two errors at n = 20,000; .3 made all errors a tenth larger."""
+"""In residual scales, by the number of steps that follow: what the solutions of two kernels differ
+by where errors are not normal. 0 left intercepts of skewed errors wrong by two errors at n =
+20,000; .3 made all errors a tenth larger.
+"""
 
 
 def _phi(v: FloatArray) -> FloatArray:
@@ -53,7 +60,9 @@ def _phi(v: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class QuantileScore(ResidualScore):
-    """At the level τ, the bandwidth b (in scales) and the scale s. fine: whether K is of the fourth order."""
+    """At the level τ, the bandwidth b (in scales) and the scale s. fine: whether K is of the fourth
+    order.
+    """
 
     tau: float
     bandwidth: float
@@ -121,7 +130,8 @@ class QuantileScore(ResidualScore):
 
 @dataclass(frozen=True, slots=True)
 class QuantileResidual(MedianResidual):
-    """s = median|r + z_τ s|/.6745, by the number of records with |r + z_τ s| ≤ .6745 s: one count a step.
+    """s = median|r + z_τ s|/.6745, by the number of records with |r + z_τ s| ≤ .6745 s: one count a
+    step.
 
     r + z_τ s are residuals about the middle, were they normal; s sets bandwidths only.
     """

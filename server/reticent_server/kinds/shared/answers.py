@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first line of a reply: which question its numbers answer, and which usual fit may say something else.
+"""The first line of a reply: which question its numbers answer, and which usual fit may say
+something else.
 
-What stands before the semicolon names the target. The second part is about the textbook's fit of the same model. By how much that
-differs no number of a robust release tells, so that no number stands here: the fit that is named does, for a charge of its own, and
-its forecast is free (pipeline.both_targets).
+What stands before the semicolon names the target. The second part is about the textbook's fit of
+the same model. By how much that differs no number of a robust release tells, so that no number
+stands here: the fit that is named does, for a charge of its own, and its forecast is free
+(pipeline.both_targets).
 """
 
 LEAST_SQUARES = "Least squares"

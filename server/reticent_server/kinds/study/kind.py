@@ -54,12 +54,13 @@ Effects = Annotated[
 class Study(Query):
     """Noisy second moments of variables, from which any linear analysis of them is free.
 
-    variables: columns, functions of columns, factors, bases or interactions, as in a formula; up to 64 columns of the
-    design. main: one formula over them whose standard errors are to be robust to heteroscedasticity. by: a
-    categorical column; every level has moments of its own, in one charge. missing: records with a missing cell are
-    left out ("mask"); or, except for the first variable and the response of main, the cell is filled with a public
-    value and a column missing(x) says where ("indicator"). effects: "person" for deviations from a person's means,
-    where a person has several rows.
+    variables: columns, functions of columns, factors, bases or interactions, as in a formula; up to
+    64 columns of the design. main: one formula over them whose standard errors are to be robust to
+    heteroscedasticity. by: a categorical column; every level has moments of its own, in one charge.
+    missing: records with a missing cell are left out ("mask"); or, except for the first variable
+    and the response of main, the cell is filled with a public value and a column missing(x) says
+    where ("indicator"). effects: "person" for deviations from a person's means, where a person has
+    several rows.
     """
 
     variables: Variables

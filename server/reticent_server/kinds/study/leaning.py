@@ -25,20 +25,27 @@ b is not taken off, as it is no more than a guess of size and direction: each st
 lengthened to √(e² + that). With a known bias b intervals of the variance e² + b² hold a coefficient
 in at least 95 % of samples, whatever b/e. Correlations of coefficients stay.
 
-*Where it is not enough.* λ is one number for all directions, and a column with a tail of its own has more beyond the radius than that:
-on visits to a doctor, prices in dollars and capital gains intervals so lengthened held the coefficients of all records in .75 to .86 of the
-samples. Such a column is known by two signs: its declared bounds reach beyond the radius (one column's square alone, `COLUMN_REACH` times; thresholds: fitting.trust), and of
-its released mean square at least `BARED` lies in each doubling of the radius between the two. Formulas with it get no intervals. The far quantiles of
-a profile are no such sign: of eight profiles (ε = .5) of the visits four had lost the tail in the noise of the counts.
+*Where it is not enough.* λ is one number for all directions, and a column with a tail of its own
+has more beyond the radius than that: on visits to a doctor, prices in dollars and capital gains
+intervals so lengthened held the coefficients of all records in .75 to .86 of the samples. Such a
+column is known by two signs: its declared bounds reach beyond the radius (one column's square
+alone, `COLUMN_REACH` times; thresholds: fitting.trust), and of its released mean square at least
+`BARED` lies in each doubling of the radius between the two. Formulas with it get no intervals. The
+far quantiles of a profile are no such sign: of eight profiles (ε = .5) of the visits four had lost
+the tail in the noise of the counts.
 
-*Where noise hides it.* At ε ≤ 1 the second sign has to be clear of its noise, and is missed on visits to a doctor in 40 % of the samples, which then have
-wrong intervals. The middle of a profile is known well, and tells which columns may have such a tail: where the 95 % quantile is
-farther from the median than `SKEWED` interquartile ranges (fitting.heavy_terms.skewness), a column within reach is
-taken to have a tail unless its noise excludes it, `_EXCLUDED` deviations below `BARED`.
+*Where noise hides it.* At ε ≤ 1 the second sign has to be clear of its noise, and is missed on
+visits to a doctor in 40 % of the samples, which then have wrong intervals. The middle of a profile
+is known well, and tells which columns may have such a tail: where the 95 % quantile is farther from
+the median than `SKEWED` interquartile ranges (fitting.heavy_terms.skewness), a column within reach
+is taken to have a tail unless its noise excludes it, `_EXCLUDED` deviations below `BARED`.
 
-*Persons.* Lengths of persons with many rows spread little, so that many of them may lie between the radii and all columns have a share there (balanced panels .06 to .2, unbalanced
-ones .05). A column is known by what it has beyond the share of all white directions, tr WDWᵀ/tr WSWᵀ, which rows have about `_BULK` of. On persons of up to 8 rows with lognormal errors
-of σ = 1, whose intercept is off by 1.4 to 3.4 standard errors, this finds the response; normal columns keep their intervals, also where they are the same in all rows of a person.
+*Persons.* Lengths of persons with many rows spread little, so that many of them may lie between the
+radii and all columns have a share there (balanced panels .06 to .2, unbalanced ones .05). A column
+is known by what it has beyond the share of all white directions, tr WDWᵀ/tr WSWᵀ, which rows have
+about `_BULK` of. On persons of up to 8 rows with lognormal errors of σ = 1, whose intercept is off
+by 1.4 to 3.4 standard errors, this finds the response; normal columns keep their intervals, also
+where they are the same in all rows of a person.
 """
 
 from dataclasses import dataclass

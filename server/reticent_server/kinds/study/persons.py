@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of a study whose records are the rows of persons. Everything here is post-processing.
 
-*The declared formula* has errors by person. Scores of a person's rows are added, s_u = ω_u Σ_t x_t(vᵀz_t), and their Gram matrix
-is released with a clip C, which a released histogram of ‖s_u‖ chooses (fitting.person_scores):
+*The declared formula* has errors by person. Scores of a person's rows are added, s_u = ω_u Σ_t
+x_t(vᵀz_t), and their Gram matrix is released with a clip C, which a released histogram of ‖s_u‖
+chooses (fitting.person_scores):
 
     V_s = A M A·N/(N − 1)·(1 + lost),   M = Σ_u s_u s_uᵀ,  N persons with a row in use.
 
@@ -12,8 +13,8 @@ lost = C²·(persons beyond)/Σ‖s‖², a few per cent, which is too much for 
 those of t laws whose degrees of freedom count the noise in M and N_eff
 (fitting.standard_fit.Freedom).
 
-*Other formulas*. Of moments alone nobody knows how alike a person's rows are. But for any scores s_t of at most m rows, by Cauchy and
-Schwarz,
+*Other formulas*. Of moments alone nobody knows how alike a person's rows are. But for any scores
+s_t of at most m rows, by Cauchy and Schwarz,
 
     Var Σ_t s_t ≤ m Σ_t Var s_t,        attained where all rows of a person are the same,
 
@@ -23,9 +24,11 @@ for every analysis of a study, where the covariance for independent rows would h
 one variance that is σ²S_XX⁻¹, σ² the mean square of the residuals. Errors are at most √m times too
 long.
 
-*Deviations* (person effects). With the errors' deviations ẽ = e − ē of a person with T rows, and Σ̃ their covariance, cᵀΣ̃c ≤ tr Σ̃ |c|²
-= E‖ẽ‖²|c|². With one within variance τ² = E‖ẽ‖²/(T − 1), estimated by residuals over rows less persons, Var Σ_t x̃_t e_t is at most
-(m − 1) τ² Σ_t x̃_t x̃_tᵀ, which is the design effect (m − 1)·rows/(rows − persons) times the covariance above, whose σ² divides by rows.
+*Deviations* (person effects). With the errors' deviations ẽ = e − ē of a person with T rows, and Σ̃
+their covariance, cᵀΣ̃c ≤ tr Σ̃ |c|² = E‖ẽ‖²|c|². With one within variance τ² = E‖ẽ‖²/(T − 1),
+estimated by residuals over rows less persons, Var Σ_t x̃_t e_t is at most (m − 1) τ² Σ_t x̃_t
+x̃_tᵀ, which is the design effect (m − 1)·rows/(rows − persons) times the covariance above, whose σ²
+divides by rows.
 """
 
 from math import inf, sqrt

@@ -81,7 +81,8 @@ _PRECISION = (0.15, 0.10)  # of a round: noise's norm over records, enough for w
 _MOST, _LEAST = (0.10, 0.20), (0.02, 0.04)  # shares of ρ of a round (simulations)
 _LENGTHS, _COUNT = 0.06, 0.02  # shares of ρ
 _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
-_PERSON_SCORE = 6.0  # C² of persons' scores for each coefficient and row, where it is planned: 4 to 8 in simulations
+# C² of persons' scores for each coefficient and row, where it is planned: 4 to 8 in simulations
+_PERSON_SCORE = 6.0
 _SCORE_LENGTHS = 0.03  # share of ρ, as in a regression of persons
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
 _TYPICAL = (
@@ -89,14 +90,17 @@ _TYPICAL = (
 )
 _FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
-_PRODUCT_OF_PERSONS = 6.0  # nanoseconds of one product of two rows of a person, for lengths and for their integers (measured 3)
+# nanoseconds of one product of two rows of a person, for lengths and for their integers (measured
+# 3)
+_PRODUCT_OF_PERSONS = 6.0
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
 
 
 @dataclass(frozen=True, slots=True)
 class StudyQuestion:
-    """What is asked: the columns by variable, groups and their levels' names, the declared formula, the level of its
-    intervals."""
+    """What is asked: the columns by variable, groups and their levels' names, the declared formula,
+    the level of its intervals.
+    """
 
     design: Design
     variables: Mapping[str, Sequence[str]]
@@ -117,7 +121,9 @@ class StudyGround:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyPlan(Planned):
-    """A planned study. own_profile: released first where no profile covers the columns; it replaces `ground`."""
+    """A planned study. own_profile: released first where no profile covers the columns; it replaces
+    `ground`.
+    """
 
     deadline_shares: ClassVar = (0.17, 0.29)
 
@@ -191,9 +197,10 @@ class StudyPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of the first variable on the others: privacy over sampling standard error by term, null where the noise is
-        expected to leave no interval; of any correlation: half of its 95 % interval near 0. Without a profile tails
-        are taken to be heavy."""
+        """Of the first variable on the others: privacy over sampling standard error by term, null
+        where the noise is expected to leave no interval; of any correlation: half of its 95 %
+        interval near 0. Without a profile tails are taken to be heavy.
+        """
         q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
         sampling = self._sampling(self.ground)
         unit, length, m = sampling.unit_noise, sampling.length, self.person_rows
@@ -220,7 +227,9 @@ class StudyPlan(Planned):
         }
 
     def _expected_lengths(self, length: float) -> FloatArray:
-        """Numbers by length, of public rows, whose columns are independent; persons are made of m of them."""
+        """Numbers by length, of public rows, whose columns are independent; persons are made of m
+        of them.
+        """
         U, m = self.ground.coordinates.rows, self.person_rows
         U = U[: len(U) // m * m] if len(U) >= m else np.resize(U, (m, U.shape[1]))
         lengths = gram_lengths(np.ascontiguousarray(U.T), m) if m > 1 else np.sum(U**2, axis=1)
@@ -230,8 +239,9 @@ class StudyPlan(Planned):
         )
 
     def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
-        """(q − 1,) from public rows, whose columns are independent; the rows of a person count as a study's formulas count
-        them, so that m rows may have nothing of their own."""
+        """(q − 1,) from public rows, whose columns are independent; the rows of a person count as a
+        study's formulas count them, so that m rows may have nothing of their own.
+        """
         q, frame = self._size, self.ground.coordinates
         U = frame.rows
         w = mallows_weights(np.sum(U**2, axis=1), squared)
@@ -331,8 +341,9 @@ class StudyPlan(Planned):
         return result if m == 1 else self._with_persons(result, by_group[0])
 
     def _usual(self, sampled: Sampled, far: FloatArray, widening: float) -> tuple[FloatArray, ...]:
-        """Of persons what columns without a tail have between the radii. far: (q,) their skewness; nothing is known of it
-        without a profile."""
+        """Of persons what columns without a tail have between the radii. far: (q,) their skewness;
+        nothing is known of it without a profile.
+        """
         if sampled.persons is None:
             return ()
         known = far if self.own_profile is None else np.full(len(far), np.inf)
@@ -340,7 +351,9 @@ class StudyPlan(Planned):
         return (sampled.narrow.usual(moments.sums, moments.overlap, known, widening),)
 
     def _stretch(self, sampled: Sampled) -> float:
-        """By what mean squares of residuals are multiplied to be those of errors: of deviations more than 1."""
+        """By what mean squares of residuals are multiplied to be those of errors: of deviations
+        more than 1.
+        """
         if sampled.persons is None or not self.question.design.deviations:
             return 1.0
         return stretch_of(sampled.records, sampled.persons)
@@ -441,7 +454,9 @@ class StudyPlan(Planned):
 
 
 def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyPlan:
-    """Plans a study at `rho` (RHO_UNITS) from public facts alone; InvalidQuery for a formula over other columns."""
+    """Plans a study at `rho` (RHO_UNITS) from public facts alone; InvalidQuery for a formula over
+    other columns.
+    """
     ends = (abs(end) for term in question.design.terms for end in (term.lower, term.upper))
     if any(_WIDEST_COLUMN < end < inf for end in ends):
         raise InvalidQuery("A variable's declared bounds are too wide for moments in its units.")
@@ -478,8 +493,9 @@ def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> St
 
 
 def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
-    """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm: of the noise, relative
-    to the records, at a radius of 1 for each column and 2ρ = 1."""
+    """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm:
+    of the noise, relative to the records, at a radius of 1 for each column and 2ρ = 1.
+    """
     planned = []
     for factor, nu, most, least in zip(_ROUNDS, _PRECISION, _MOST, _LEAST, strict=True):
         wanted = (factor * norm / nu) ** 2 / (2 * rho / RHO_UNITS)
@@ -495,7 +511,9 @@ def _planned_shares(
     scores: float,
     persons: bool,
 ) -> StudyBudget:
-    """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared formula."""
+    """scores: the norm of the meat's noise relative to the records, at 2ρ = 1; 0 without a declared
+    formula.
+    """
     count, lengths = int(_COUNT * rho) * counted, int(_LENGTHS * rho)
     by_score = int(_SCORE_LENGTHS * rho) if persons and scores else 0
     left = rho - sum(amount for amount, _ in rounds) - count - lengths - by_score
@@ -524,7 +542,9 @@ def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
 def _group(
     n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None, effect: float
 ) -> GroupResult:
-    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ. effect: of the design, on sampling variances."""
+    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ. effect: of the
+    design, on sampling variances.
+    """
     D = np.diag(coding.scales)
     D[1:, 0] = coding.centres[1:]
     moments, narrow = sampled.moments, sampled.narrow
@@ -550,7 +570,9 @@ def _group(
 
 
 def column_reach(coding: TermCoding) -> FloatArray:
-    """(q,) the largest square of each standardised column within its declared bounds; 0 for the intercept and dummies."""
+    """(q,) the largest square of each standardised column within its declared bounds; 0 for the
+    intercept and dummies.
+    """
     terms = coding.design.terms
     pairs = zip(terms, coding.centres[1:], strict=True)
     ends = np.array([0.0, *(max(abs(t.lower - c), abs(t.upper - c)) for t, c in pairs)])

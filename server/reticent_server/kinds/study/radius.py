@@ -10,14 +10,16 @@ census incomes) it was a quarter to a tenth of that (`typical`: an eighth). R² 
 
     s(R)²/2 + (τ/(8(q + 1)))²       over R² = q·2^(k/8).
 
-*The tail.* A histogram's noise hides the far bins one by one, and those make τ. So the number of records beyond an edge is
-followed outwards as far as it, or one bin, is clear of its noise; beyond the last such edge e the tail is taken for a Pareto tail, N_e(L/e)^(−α), with
-the α of the last twofold step, N_{e/2}/N_e = 2^α, and
+*The tail.* A histogram's noise hides the far bins one by one, and those make τ. So the number of
+records beyond an edge is followed outwards as far as it, or one bin, is clear of its noise; beyond
+the last such edge e the tail is taken for a Pareto tail, N_e(L/e)^(−α), with the α of the last
+twofold step, N_{e/2}/N_e = 2^α, and
 
     Σ(‖u‖² − R²)₊ = N_e e/(α − 1)·(R²/e)^(1 − α)        for R² ≥ e.
 
-*Persons.* Where a person's rows count together (maps), ‖u‖² is ‖A‖_F in all of this, and its typical size stands in the place of q: of m
-rows without anything in common ‖A‖_F² is about mq² + m(m − 1)q. Their trace is about mq, and so many times longer what is clipped of it.
+*Persons.* Where a person's rows count together (maps), ‖u‖² is ‖A‖_F in all of this, and its
+typical size stands in the place of q: of m rows without anything in common ‖A‖_F² is about mq² +
+m(m − 1)q. Their trace is about mq, and so many times longer what is clipped of it.
 
 No more than 12q unless the noise adds less than 5 % to an interval: on tables with rare levels and
 heavy tails a wider radius cost noise and removed little bias. No more than lets the noise's norm

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A study as a generator of steps that sees released values only.
 
-1. Two rounds of Gram matrices whiten the columns (fitting.whitening), group by group; the first counts the records in use.
+1. Two rounds of Gram matrices whiten the columns (fitting.whitening), group by group; the first
+   counts the records in use.
 2. A histogram of ‖u‖² chooses each group's radius (radius).
 3. One Gram matrix in the coordinates so found: the study's moments.
 4. With a declared formula, the Gram matrix of its scores (main).

@@ -11,7 +11,9 @@ from reticent_server.fitting.results import OpenInterval, Share
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
-    """The moments' noise is CᵀEC: C = `root` (q, q), E symmetric and Gaussian, sd on the diagonal and sd/√2 off it."""
+    """The moments' noise is CᵀEC: C = `root` (q, q), E symmetric and Gaussian, sd on the diagonal
+    and sd/√2 off it.
+    """
 
     sd: Annotated[float, Ge(0)]
     root: list[list[float]]
@@ -21,8 +23,9 @@ class Noise:
 class Clipped:
     """What the radius has left out.
 
-    share: of the records' weight (with noise, so it may be negative), with its standard error. excess: mean (‖u‖² −
-    R²)₊ as far as a released histogram shows it: the bias of a combination is ½·excess·(|a||b| + |aᵀb|) at most.
+    share: of the records' weight (with noise, so it may be negative), with its standard error.
+    excess: mean (‖u‖² − R²)₊ as far as a released histogram shows it: the bias of a combination is
+    ½·excess·(|a||b| + |aᵀb|) at most.
     """
 
     share: float
@@ -32,9 +35,10 @@ class Clipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Narrow:
-    """Moments at a narrower radius, as `moments` and `noise` are; about `ratio` times what lies between the two radii lies
-    beyond the wider one. typical: what clipping moves a coefficient by on real tables with such tails, root mean square, in
-    sampling errors."""
+    """Moments at a narrower radius, as `moments` and `noise` are; about `ratio` times what lies
+    between the two radii lies beyond the wider one. typical: what clipping moves a coefficient by
+    on real tables with such tails, root mean square, in sampling errors.
+    """
 
     moments: list[list[float]]
     noise: Noise
@@ -44,12 +48,15 @@ class Narrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MainFit:
-    """Least squares of the declared formula, p terms, in the units of the data; errors robust to heteroscedasticity.
+    """Least squares of the declared formula, p terms, in the units of the data; errors robust to
+    heteroscedasticity.
 
-    standard_errors count sampling, noise and what clipping may have moved; privacy_standard_errors the noise alone. gate: the noise's size
-    relative to the data's information about the combination that it hides most; above 1/3 there are no intervals.
-    classical_standard_errors: for errors of one variance (of persons with several rows: of rows that have nothing in
-    common). clusters, effective_clusters, degrees_of_freedom, clipped_share: of errors by person, as in a regression's reply.
+    standard_errors count sampling, noise and what clipping may have moved; privacy_standard_errors
+    the noise alone. gate: the noise's size relative to the data's information about the combination
+    that it hides most; above 1/3 there are no intervals. classical_standard_errors: for errors of
+    one variance (of persons with several rows: of rows that have nothing in common). clusters,
+    effective_clusters, degrees_of_freedom, clipped_share: of errors by person, as in a regression's
+    reply.
     """
 
     formula: str
@@ -76,11 +83,13 @@ class MainFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResult:
-    """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the whole table.
+    """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the
+    whole table.
 
-    radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved is judged by it.
-    lost: (q,) of each column the share of its mean square that lies in a doubling of the radius, 0 where its declared bounds are within reach; a
-    formula with one above .10 has no intervals. main: with a declared formula.
+    radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved
+    is judged by it. lost: (q,) of each column the share of its mean square that lies in a doubling
+    of the radius, 0 where its declared bounds are within reach; a formula with one above .10 has no
+    intervals. main: with a declared formula.
     """
 
     moments: list[list[float]]
@@ -96,12 +105,14 @@ class GroupResult:
 class StudyResult:
     """Noisy second moments of q columns, the intercept first; all linear analyses of them are free.
 
-    variables: the columns of each text that was asked for. centres, scales: (q,) public, of the terms. moments, noise,
-    narrow, clipped, radius, lost, main: as in a group, of all records in use; with `by` they are in `groups`, by level. dummies: which
-    columns hold 0 and 1 only. Where persons have several rows: n counts persons, persons is the noisy number of those with a row in
-    use, and design_effect is by what the sampling covariances of formulas that were not declared are multiplied. effects: "person" where all columns
-    are deviations from a person's means; the intercept then counts rows, and stretch is by what mean squares of residuals are multiplied to be
-    those of errors.
+    variables: the columns of each text that was asked for. centres, scales: (q,) public, of the
+    terms. moments, noise, narrow, clipped, radius, lost, main: as in a group, of all records in
+    use; with `by` they are in `groups`, by level. dummies: which columns hold 0 and 1 only. Where
+    persons have several rows: n counts persons, persons is the noisy number of those with a row in
+    use, and design_effect is by what the sampling covariances of formulas that were not declared
+    are multiplied. effects: "person" where all columns are deviations from a person's means; the
+    intercept then counts rows, and stretch is by what mean squares of residuals are multiplied to
+    be those of errors.
     """
 
     terms: list[str]

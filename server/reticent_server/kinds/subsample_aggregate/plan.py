@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned subsample-and-aggregate query: from public facts to one step, and to the result.
 
-1. k blocks: as many as leave 40 records for each estimate of the model in a block, or, where the privacy
-   noise needs more blocks, 8; or as the analyst asks.
+1. k blocks: as many as leave 40 records for each estimate of the model in a block, or, where the
+   privacy noise needs more blocks, 8; or as the analyst asks.
 2. Each of the m estimates gets ρ/m: .4 of it for its quartiles over blocks, .6 for its mean.
 3. The quartiles also give the sampling error of the mean, (q₃ − q₁)/(1.349√k), at no further cost.
 
@@ -34,7 +34,8 @@ from reticent_server.kinds.subsample_aggregate.report import TOO_FEW, report
 from reticent_server.mechanisms import noisy_sum, quantile_tree, subsample_aggregate
 from reticent_server.numerics.block_fits import AGAIN, GROUPS, STEPS
 
-# records of a block for each estimate: of a good normal approximation, of a usable one, and the fewest allowed
+# records of a block for each estimate: of a good normal approximation, of a usable one, and the
+# fewest allowed
 RICH, POOR, LEAST = 40, 8, 2
 # blocks: estimates of all of them are held at once, and noise is long below the sampling error
 LARGEST = 1 << 16
@@ -87,7 +88,9 @@ class SubsampleAggregatePlan(Planned):
 
     @property
     def trusted(self) -> bool:
-        """Whether quartiles are within a fifth of the blocks of theirs, but for a chance of 1 % each."""
+        """Whether quartiles are within a fifth of the blocks of theirs, but for a chance of 1 %
+        each.
+        """
         return all(self.part.blocks >= needed_blocks(self.part, mean) for mean in self.part.means)
 
     @property
@@ -137,10 +140,11 @@ def plan_subsample_aggregate(
 
 
 def needed_blocks(part: SubsampleAggregate, mean: BlockMean) -> int:
-    """Blocks at which a quartile's error in ranks is below a fifth of them, but for a chance of 1 %.
+    """Blocks at which a quartile's error in ranks is below a fifth of them, but for a chance of 1
+    %.
 
-    The error exceeds t ranks with probability c·exp(−t/b), b the scale of the selection and 1/c the share
-    of the grid near the quartile.
+    The error exceeds t ranks with probability c·exp(−t/b), b the scale of the selection and 1/c the
+    share of the grid near the quartile.
     """
     b = quantile_tree.scale(subsample_aggregate.quartile_tree(part, mean))
     return ceil(b * log(_LIKELY * _CANDIDATES) / _RANK_ERROR)

@@ -30,7 +30,8 @@ TOO_FEW = (
 class BlockEstimates:
     """m estimates: vectors (m,). Covariances between them are not released. null: not identifiable.
 
-    block_quartiles: of the blocks' estimates. parameter_bounds: public, of each. tuning: null for no cut.
+    block_quartiles: of the blocks' estimates. parameter_bounds: public, of each. tuning: null for
+    no cut.
     """
 
     terms: list[str]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums of a bounded column by group, over the records in use.
 
-A record in use of group g has the vector e_g x ∈ R^G with a ≤ x ≤ b, the declared bounds stretched to 0; one out of use has
-0. It contributes e_g x − c(1, …, 1), c public, and the sums are what is released + nc. The squared norm of a contribution
-is (x − c)² + (G − 1)c² or Gc², largest at x = a or b, so
+A record in use of group g has the vector e_g x ∈ R^G with a ≤ x ≤ b, the declared bounds stretched
+to 0; one out of use has
+0. It contributes e_g x − c(1, …, 1), c public, and the sums are what is released + nc. The squared
+   norm of a contribution is (x − c)² + (G − 1)c² or Gc², largest at x = a or b, so
 
     C² = max((a − c)², (b − c)²) + (G − 1)c²,   and c between b/G and (a + b)/2, the nearer to 0, is the best
 

@@ -20,7 +20,9 @@ from reticent_server.kinds.survival_curve.plan import (
 
 @dataclass(frozen=True, slots=True)
 class SurvivalCurve(Query):
-    """How long until the event: survival curves (Kaplan–Meier's, by intervals), medians and restricted means."""
+    """How long until the event: survival curves (Kaplan–Meier's, by intervals), medians and
+    restricted means.
+    """
 
     time: Time
     event: Event

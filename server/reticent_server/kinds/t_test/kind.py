@@ -22,7 +22,9 @@ from reticent_server.kinds.t_test.result import TTestResult
 
 @dataclass(frozen=True, slots=True)
 class TTest(Query):
-    """Do two means differ? Welch's t test of two groups, of one mean against a number, or of paired columns."""
+    """Do two means differ? Welch's t test of two groups, of one mean against a number, or of paired
+    columns.
+    """
 
     column: Annotated[Name | None, Field(description="The numbers whose mean is tested.")] = None
     group: Annotated[

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binned residuals against numpy on the same table, their coverage, and fits that are wrong where they say."""
+"""Binned residuals against numpy on the same table, their coverage, and fits that are wrong where
+they say.
+"""
 
 from itertools import pairwise
 from typing import Any

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers by group: each is that of its own group, and its interval covers; small groups are answered as well."""
+"""Answers by group: each is that of its own group, and its interval covers; small groups are
+answered as well.
+"""
 
 from typing import Any
 
@@ -138,7 +140,9 @@ def test_sums_of_a_column_without_zero_in_its_middle() -> None:
 
 
 def test_the_noise_of_a_group_is_that_of_one_answer() -> None:
-    """The whole ε for each group: a sum of a symmetric column, and a count but for √2 and the known sum of three."""
+    """The whole ε for each group: a sum of a symmetric column, and a count but for √2 and the known
+    sum of three.
+    """
     facts = people_facts(N)
     noise = {
         query: registry.plan(facts, query, offer(1)).forecast["privacy_standard_error"]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions against numpy on the same table, their intervals, and what they say of tables that tell little."""
+"""Descriptions against numpy on the same table, their intervals, and what they say of tables that
+tell little.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -85,7 +87,9 @@ def test_bins_hold_what_numpy_counts() -> None:
 
 
 def long_tailed(seed: int = 0) -> Any:
-    """20,000 records, y lognormal of sigma 1.5 within bounds far beyond the likely range, and their facts."""
+    """20,000 records, y lognormal of sigma 1.5 within bounds far beyond the likely range, and their
+    facts.
+    """
     y = np.clip(np.exp(1.5 * np.random.default_rng(seed).normal(size=20_000)), 0.0, 500.0)
     known = {"y": ColumnProfile(quantiles=tuple(np.quantile(y, PROFILE_PROBABILITIES)))}
     columns = (Column("y", ColumnKind.NUMERIC, 0.0, 500.0), *PEOPLE[1:])
@@ -106,7 +110,9 @@ def test_mean_and_standard_deviation_are_of_the_whole_of_a_long_tail() -> None:
 
 
 def test_sampling_of_a_standard_deviation_counts_what_is_beyond_the_histogram() -> None:
-    """Where noise is nothing, the interval is as wide as the fourth moment of the values makes it, or wider."""
+    """Where noise is nothing, the interval is as wide as the fourth moment of the values makes it,
+    or wider.
+    """
     table, facts = long_tailed()
     found = column(described(Describe(("y",)), table, facts=facts), "y")
     z = table["y"] - table["y"].mean()
@@ -233,7 +239,9 @@ def test_means_and_spreads_count_noise() -> None:
 
 @pytest.mark.slow
 def test_means_and_spreads_cover_in_whole_descriptions() -> None:
-    """150 tables of 2,000 records in two groups at ε = 1; a true .95 has less than .85 once in 10⁶."""
+    """150 tables of 2,000 records in two groups at ε = 1; a true .95 has less than .85 once in
+    10⁶.
+    """
     plan = registry.plan(people_facts(2000), Describe(("y", "x"), "b"), offer(1))
     hits = []
     for seed in range(150):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A discontinuity: the local linear estimator with its sandwich, intervals with noise, and what is refused."""
+"""A discontinuity: the local linear estimator with its sandwich, intervals with noise, and what is
+refused.
+"""
 
 from typing import Any
 
@@ -27,7 +29,9 @@ def offer(epsilon: float) -> Any:
 
 
 def table(seed: int = 0, n: int = N) -> dict[str, Floats]:
-    """Lines with other slopes on the sides, JUMP apart at the cut-off, and a bend far away from it."""
+    """Lines with other slopes on the sides, JUMP apart at the cut-off, and a bend far away from
+    it.
+    """
     rng = np.random.default_rng(seed)
     x = rng.uniform(-10, 10, n)
     y = 0.3 * x - 0.2 * np.maximum(x - CUTOFF, 0) + JUMP * (x >= CUTOFF) + rng.normal(size=n)
@@ -73,7 +77,9 @@ def test_it_is_the_local_linear_estimator_with_its_sandwich() -> None:
 
 @pytest.mark.slow
 def test_intervals_cover_with_noise() -> None:
-    """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every run."""
+    """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every
+    run.
+    """
     inside, errors = 0, []
     for seed in range(20):
         result = fit(table(seed), 2.0)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hazard regressions beside R's and Cox's on the same tables: near them, with intervals that hold the truth."""
+"""Hazard regressions beside R's and Cox's on the same tables: near them, with intervals that hold
+the truth.
+"""
 
 import json
 from pathlib import Path
@@ -51,8 +53,9 @@ def result_of(fit: Any) -> Any:
     ("name", "late", "formula"), [("plain", 0.0, FORMULA), ("late", 0.5, LATE)]
 )
 def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: Any) -> None:
-    """Weights and stopped follow-up cost a few per cent of the information: what two such fits differ by is some .3
-    standard errors."""
+    """Weights and stopped follow-up cost a few per cent of the information: what two such fits
+    differ by is some .3 standard errors.
+    """
     data = persons(np.random.default_rng(18), 8000, late=late)
     fit = outcome(planned(data, HUGE_RHO, formula, CUTS), whole(data))
     reference = R[name]
@@ -70,7 +73,9 @@ def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: An
 
 
 def test_late_entry_matters() -> None:
-    """Without the start column the persons who left unseen before it would be missing from the baseline."""
+    """Without the start column the persons who left unseen before it would be missing from the
+    baseline.
+    """
     data = persons(np.random.default_rng(18), 8000, late=0.5)
     early = outcome(planned(data, HUGE_RHO, FORMULA, CUTS), whole(data)).baseline.hazards
     right = outcome(planned(data, HUGE_RHO, LATE, CUTS), whole(data)).baseline.hazards
@@ -78,8 +83,10 @@ def test_late_entry_matters() -> None:
 
 
 def test_an_offset_is_coxs() -> None:
-    """Half of its variance goes with age: without it age's slope takes .5 of it. Baselines are those at an offset of 0,
-    where the true hazard is RATE * SHAPE * t^.3, less what standard persons have."""
+    """Half of its variance goes with age: without it age's slope takes .5 of it. Baselines are
+    those at an offset of 0, where the true hazard is RATE * SHAPE * t^.3, less what standard
+    persons have.
+    """
     data = persons(np.random.default_rng(19), 8000, offset=0.7)
     X = np.column_stack([data[name] for name in ("age", "arm", "dose")])
     exact, V = cox(X, 0 * data["t"], data["t"], data["e"], offset=data["o"])
@@ -138,7 +145,9 @@ CELLS = [
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     n: Any, epsilon: Any, spread: Any
 ) -> None:
-    """Of 24 seeded tables: 72 intervals, whose coverage has a standard error of .026. spread: the offset's."""
+    """Of 24 seeded tables: 72 intervals, whose coverage has a standard error of .026. spread: the
+    offset's.
+    """
     rng = np.random.default_rng(n)
     held, distance = [], []
     for _ in range(24):
@@ -156,7 +165,9 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
 
 @pytest.mark.slow
 def test_baseline_and_curves_cover_the_true_survival() -> None:
-    """Of 20 seeded tables at three times: 60 intervals of a person's survival, dependent within a table."""
+    """Of 20 seeded tables at three times: 60 intervals of a person's survival, dependent within a
+    table.
+    """
     rng, held = np.random.default_rng(4), []
     person = {"age": [0.5], "arm": [1.0], "dose": [0.5]}
     at, eta = np.array([2.0, 5.0, 9.0]), BETA @ [0.5, 1.0, 0.5]
@@ -197,7 +208,9 @@ def test_stopped_follow_up_by_hand() -> None:
 
 @pytest.mark.parametrize("stop", [1.0, 2.0])
 def test_stopping_biases_nothing_at_the_true_hazards(stop: Any) -> None:
-    """m_j and x_j Σm have mean 0: within 4.9 standard errors, as all but one in 10^6 of such means are."""
+    """m_j and x_j Σm have mean 0: within 4.9 standard errors, as all but one in 10^6 of such means
+    are.
+    """
     rng, n = np.random.default_rng(7), 100_000
     x, hazards = rng.normal(size=n), np.array([0.05, 0.2, 0.1, 0.3, 0.1, 0.2, 0.1])
     running = np.append(0.0, np.cumsum(hazards * np.diff(CUTS, prepend=0.0)))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log-rank test: the statistic without noise, its level with it, and power that is not thrown away."""
+"""The log-rank test: the statistic without noise, its level with it, and power that is not thrown
+away.
+"""
 
 import json
 from typing import Any

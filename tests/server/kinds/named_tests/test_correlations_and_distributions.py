@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correlations and tests of distributions: SciPy's where there is hardly noise, the right level where there is."""
+"""Correlations and tests of distributions: SciPy's where there is hardly noise, the right level
+where there is.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +61,9 @@ def test_spearmans_is_scipys_where_the_released_quantiles_are_right() -> None:
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_kendalls_is_scipys_of_the_values(alternative: str) -> None:
-    """Of a column in bins, which are not seen in the reply, and one of whole numbers whose ties are."""
+    """Of a column in bins, which are not seen in the reply, and one of whole numbers whose ties
+    are.
+    """
     table = people(N)
     table["k"] = np.clip(np.rint(table["k"] - 0.2 * table["y"]), 0, 9)
     query = Correlation(("y", "k"), "kendall", alternative)
@@ -80,7 +84,9 @@ def test_kendalls_of_whole_numbers_in_a_bin_each_is_scipys() -> None:
 
 @pytest.mark.parametrize("r", [-0.95, -0.7, 0.3, 0.7, 0.95])
 def test_kendalls_of_normal_pairs_is_without_the_bias_of_its_bins(r: float) -> None:
-    """Counts are those of the law: τ = 2/π·arcsin r is within what is allowed for, and near for all but the strongest."""
+    """Counts are those of the law: τ = 2/π·arcsin r is within what is allowed for, and near for all
+    but the strongest.
+    """
     edges = stats.norm.ppf(np.arange(1, 10) / 10)
     z = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
     ends = np.concatenate([[-np.inf], edges, [np.inf]])
@@ -101,7 +107,9 @@ def test_values_are_tied_within_a_bin_of_one_value_or_of_whole_numbers() -> None
 
 
 def test_noise_of_kendalls_is_what_is_said() -> None:
-    """1,000 draws of normal noise about the same counts: the standard error's noise within a tenth."""
+    """1,000 draws of normal noise about the same counts: the standard error's noise within a
+    tenth.
+    """
     rng = np.random.default_rng(8)
     x = rng.normal(size=4000)
     y = 0.5 * x + rng.normal(size=4000)
@@ -132,7 +140,9 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:
-    """Of normal pairs; truths are those of a large table, as each method sees it, and Kendall's of the law."""
+    """Of normal pairs; truths are those of a large table, as each method sees it, and Kendall's of
+    the law.
+    """
     rng = np.random.default_rng(6)
 
     def make(n: int) -> dict[Any, Any]:

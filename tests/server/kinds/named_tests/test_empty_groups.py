@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons of many groups of which some have no record: the effect is that of the others, with an interval."""
+"""Comparisons of many groups of which some have no record: the effect is that of the others, with
+an interval.
+"""
 
 from typing import Any
 
@@ -35,7 +37,9 @@ def found_in(query: Any, seed: Any, n: Any = 5000, used: Any = 6) -> Any:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", [Anova, Kruskal])
 def test_levels_without_a_record_change_the_effects_interval_by_little(kind: Any) -> None:
-    """Of 30 tables of 5,000 records in 6 of 10 levels, beside the same question about these 6; ε = 1."""
+    """Of 30 tables of 5,000 records in 6 of 10 levels, beside the same question about these 6; ε =
+    1.
+    """
     every = np.array([found_in(kind("y", "g"), seed).effect_interval for seed in range(30)])
     six = np.array([found_in(kind("y", "g", LEVELS[:6]), s).effect_interval for s in range(30)])
     assert np.median(every, axis=0) == pytest.approx(np.median(six, axis=0), abs=0.03)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Welch's tests: SciPy's and statsmodels' where there is hardly noise, the right level where there is."""
+"""Welch's tests: SciPy's and statsmodels' where there is hardly noise, the right level where there
+is.
+"""
 
 from typing import Any
 

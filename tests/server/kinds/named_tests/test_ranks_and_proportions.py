@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of ranks and of proportions: SciPy's where there is hardly noise, the right level where there is."""
+"""Tests of ranks and of proportions: SciPy's where there is hardly noise, the right level where
+there is.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which records the named tests are about: those that the condition names, of the groups that are asked for."""
+"""Which records the named tests are about: those that the condition names, of the groups that are
+asked for.
+"""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantile regressions beside QuantReg on the same tables: near it, with intervals that hold the truth."""
+"""Quantile regressions beside QuantReg on the same tables: near it, with intervals that hold the
+truth.
+"""
 
 import json
 from dataclasses import replace
@@ -49,8 +51,10 @@ CELLS = [("normal", 0.5, 5000, 1.0), ("skewed", 0.25, 5000, 4.0)]
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     law: str, tau: float, n: int, epsilon: float
 ) -> None:
-    """Of 30 seeded tables: 90 intervals, whose coverage has a standard error of .02; the distance from QuantReg in
-    reported errors of the noise, to which the kernel adds where errors are skewed."""
+    """Of 30 seeded tables: 90 intervals, whose coverage has a standard error of .02; the distance
+    from QuantReg in reported errors of the noise, to which the kernel adds where errors are
+    skewed.
+    """
     rng, (errors, quantile) = np.random.default_rng(n), LAWS[law]
     truth = BETA + np.array([quantile(tau), 0, 0])
     held, distance = [], []
@@ -66,7 +70,9 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
 
 
 def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
-    """Before the steps whose kernels are narrower, and in proportion to the scale; not before those with the first."""
+    """Before the steps whose kernels are narrower, and in proportion to the scale; not before those
+    with the first.
+    """
     data = table(np.random.default_rng(3), 2000, LAWS["normal"][0])
     newton = planned(data, (0.3,), HUGE_RHO).fits[0].newton
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
@@ -138,7 +144,9 @@ def test_the_radius_is_the_widest_whose_noise_is_not_felt() -> None:
 
 @pytest.mark.slow
 def test_weights_that_move_the_target_are_told() -> None:
-    """A slope that differs in the tail of a term: near all records' at a wide radius, with a warning at a narrow one."""
+    """A slope that differs in the tail of a term: near all records' at a wide radius, with a
+    warning at a narrow one.
+    """
     rng, n = np.random.default_rng(8), 20_000
     data = table(rng, n, LAWS["normal"][0])
     data["x0"] = np.clip(rng.standard_t(4, n), -20, 20)

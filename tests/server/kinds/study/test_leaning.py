@@ -63,7 +63,9 @@ def test_where_noise_hides_it_what_is_typical_is_added() -> None:
 
 
 def test_in_between_it_is_the_mean_square_given_what_was_seen() -> None:
-    """Over b ~ N(0, T) and its estimate's noise N(0, V), the mean of what is added is that of b²."""
+    """Over b ~ N(0, T) and its estimate's noise N(0, V), the mean of what is added is that of
+    b².
+    """
     rng, T, V = np.random.default_rng(3), 2.0, 3.0
     b = rng.normal(0, np.sqrt(T), 40_000)
     seen = b + rng.normal(0, np.sqrt(V), len(b))
@@ -114,7 +116,9 @@ def test_the_tail_of_a_column_is_what_a_doubling_of_the_radius_adds() -> None:
 
 
 def test_a_publicly_skewed_column_has_a_tail_unless_the_noise_excludes_it() -> None:
-    """Two deviations above what is seen, within reach only; a column that is not skewed has what is seen, if it is clear."""
+    """Two deviations above what is seen, within reach only; a column that is not skewed has what is
+    seen, if it is clear.
+    """
     narrow = NarrowMoments(np.diag([3.9, 3.9, 3.9, 5.0]), np.eye(4), 0.0, 0.0, 0.0)
     sums, noise = np.diag(np.full(4, 4.0)), np.full(4, 0.3)
     reach, skewed = np.array([9.0, 9.0, 1.9, 9.0]), np.array([True, False, True, True])

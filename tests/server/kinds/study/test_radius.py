@@ -67,7 +67,9 @@ def test_bins_that_noise_can_fill_do_not_count() -> None:
 
 @pytest.mark.parametrize(("alpha", "body"), [(1.6, 40_000), (2.2, 40_000)])
 def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha: Any, body: Any) -> None:
-    """A Pareto tail of ‖u‖²/q beyond 2: Σ(‖u‖² − R²)₊ within a factor of two, most of it in bins that noise hides."""
+    """A Pareto tail of ‖u‖²/q beyond 2: Σ(‖u‖² − R²)₊ within a factor of two, most of it in bins
+    that noise hides.
+    """
     rng = np.random.default_rng(3)
     tail = 2 * Q * rng.random(int(N) - body) ** (-1 / alpha)
     rows = np.append(rng.chisquare(Q, body), tail)

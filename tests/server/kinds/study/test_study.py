@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study's moments and its declared formula against least squares on the table, and tables that nothing can be said of."""
+"""A study's moments and its declared formula against least squares on the table, and tables that
+nothing can be said of.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -134,7 +136,9 @@ def test_shares_are_the_whole_budget(data: Any) -> None:
 
 
 def test_the_forecast_is_what_comes(data: Any) -> None:
-    """Privacy over sampling error of a regression of the first variable, and a correlation's interval."""
+    """Privacy over sampling error of a regression of the first variable, and a correlation's
+    interval.
+    """
     big = table(40_000)
     query = Study(("y", "x", "k", "b"))
     forecast = planned(big, COLUMNS, query).forecast
@@ -223,7 +227,9 @@ def test_only_columns_that_a_profile_shows_to_be_skewed_have_to_have_their_tails
 
 
 def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
-    """Noise in the count of a value far out looks like a tail; the moments say that there is none."""
+    """Noise in the count of a value far out looks like a tail; the moments say that there is
+    none.
+    """
     data = table(20_000)
     believed = table(20_000)
     believed["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
@@ -365,7 +371,9 @@ FILLED = Study(("y", "x", "I(x**2)", "C(g)"), main="y ~ x + C(g)", missing="indi
 
 
 def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
-    """Moments of the columns by hand: x at its released median, its square at the median's, no level of g."""
+    """Moments of the columns by hand: x at its released median, its square at the median's, no
+    level of g.
+    """
     made, gone, columns = with_gaps(data)
     plan = planned(made, columns, FILLED, NO_NOISE)
     result = drive(plan.run(), whole(made, gone)).result

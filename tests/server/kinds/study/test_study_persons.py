@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies of tables whose unit is a person with several rows: moments, the declared formula by person, and person effects."""
+"""Studies of tables whose unit is a person with several rows: moments, the declared formula by
+person, and person effects.
+"""
 
 from typing import Any
 
@@ -67,7 +69,9 @@ def test_the_declared_formula_is_least_squares_with_errors_by_person(
 
 
 def test_deviations_have_the_scale_of_errors(table: Any) -> None:
-    """Errors have the variance 1; of AR(.5) errors with a person's mean taken off about two thirds are left."""
+    """Errors have the variance 1; of AR(.5) errors with a person's mean taken off about two thirds
+    are left.
+    """
     result = answered(table, Study(VARIABLES, main=MAIN, **EFFECTS))
     data, absent = table
     beta, _ = within(*table, M, NAMES)
@@ -192,7 +196,9 @@ def test_few_persons_have_no_intervals_of_the_declared_formula() -> None:
 
 
 def test_skewed_errors_of_persons_have_no_intervals() -> None:
-    """Few rows make the mean of such a response, and persons who have them are downweighted: its intercept is off."""
+    """Few rows make the mean of such a response, and persons who have them are downweighted: its
+    intercept is off.
+    """
     data, absent = panel(3, 5_000, 8)
     rng = np.random.default_rng(7)
     data["y"] = np.where(absent, 0.0, data["x0"] + np.exp(1.2 * rng.normal(size=len(absent))))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves: Kaplan–Meier's without noise, as accurate as the noise allows with it, and honest about it."""
+"""Survival curves: Kaplan–Meier's without noise, as accurate as the noise allows with it, and
+honest about it.
+"""
 
 import json
 from typing import Any
@@ -77,7 +79,9 @@ def test_ends_belong_to_their_interval_and_later_times_to_the_last() -> None:
 
 
 def weekly(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    """(t, e) of n persons in whole weeks, in a year at the end of which two thirds are left, all censored then."""
+    """(t, e) of n persons in whole weeks, in a year at the end of which two thirds are left, all
+    censored then.
+    """
     until = np.ceil(60 * rng.weibull(1.4, n))
     left = np.ceil(rng.uniform(0, 150, n))
     end = np.minimum(left, 52.0)
@@ -89,7 +93,9 @@ QUARTERS = (13.0, 26.0, 39.0, 52.0)
 
 
 def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
-    """Without noise: within a tenth of a standard error of S, and of the area under its steps, at each asked cut."""
+    """Without noise: within a tenth of a standard error of S, and of the area under its steps, at
+    each asked cut.
+    """
     n = 3000
     columns = weekly(np.random.default_rng(2), n)
     planned = KIND.plan(
@@ -110,7 +116,9 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
 
 @pytest.mark.slow
 def test_intervals_at_few_cuts_hold_kaplan_meiers_curve_of_the_population() -> None:
-    """Of 300 seeded tables of 432 persons at ε = 1: the noise of a fine grid does not move the curve."""
+    """Of 300 seeded tables of 432 persons at ε = 1: the noise of a fine grid does not move the
+    curve.
+    """
     rng, n, held = np.random.default_rng(3), 432, []
     known = facts_of(n, (WEEKS, *facts(1).schema.columns[1:]))
     planned = KIND.plan(known, SurvivalCurve("t", "e", None, QUARTERS), offer(1.0))
@@ -158,7 +166,9 @@ WORSE = {(1000, 1.0): 1.9, (5000, 0.5): 1.9, (2000, 4.0): 1.15, (4000, 1.0): 2.0
 def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
     n: int, epsilon: float, groups: int
 ) -> None:
-    """Of 120 seeded tables: coverage of curve, restricted mean and median, and the RMSE beside Kaplan–Meier's."""
+    """Of 120 seeded tables: coverage of curve, restricted mean and median, and the RMSE beside
+    Kaplan–Meier's.
+    """
     rng, held, squares, exact = np.random.default_rng(n), [], [], []
     query = SurvivalCurve("t", "e", "g" if groups == 2 else None, CUTS)
     planned, truth = plan(n, offer(epsilon), query), survival(CUTS)

@@ -4,10 +4,13 @@
 As fitting.newton, for D = Pq + S parameters in place of q, with the filter of fitting.filter in D
 dimensions:
 
-1. Rounds of Gram matrices of the regressors whiten the coordinates (fitting.rounds); every predictor has the same.
-2. Steps t = 1..T: the mean score at (Γ, λ); the most likely way to the solution, given what the public rows lead to
-   expect of the mean score along it (filter.moved_far), as an information changes on the way.
-3. The last step but one and the last also release the information, which corrects the expected one; the last the meat.
+1. Rounds of Gram matrices of the regressors whiten the coordinates (fitting.rounds); every
+   predictor has the same.
+2. Steps t = 1..T: the mean score at (Γ, λ); the most likely way to the solution, given what the
+   public rows lead to expect of the mean score along it (filter.moved_far), as an information
+   changes on the way.
+3. The last step but one and the last also release the information, which corrects the expected one;
+   the last the meat.
 """
 
 from collections.abc import Generator

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of a response with several levels: planned from public facts, on the filter of fitting.filter.
+"""Models of a response with several levels: planned from public facts, on the filter of
+fitting.filter.
 
-Privacy (unconditional, for every table and every n; neighbours replace one record; zCDP composition): every value that
-leaves the table is a part of one of the steps, whose contributions are functions of one record and of earlier releases:
+Privacy (unconditional, for every table and every n; neighbours replace one record; zCDP
+composition): every value that leaves the table is a part of one of the steps, whose contributions
+are functions of one record and of earlier releases:
 
     rows         ‖u√w′‖ ≤ ρ                  GramSum    Δ = √2 ρ²      (fitting.rounds; w′ = min(1, ρ²/‖u‖²))
     count        one count, or a − ½ in ±½   CountSum, VectorSum  Δ = 1 (masked and weighted designs)
@@ -11,13 +13,15 @@ leaves the table is a part of one of the steps, whose contributions are function
     meat         ‖w (s_η ⊗ u, s_λ)‖ ≤ C      GramSum    Δ = √2 C²
     profile      cells, levels               QuantileTree, CountSum    (no profile)
 
-(categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K − 2).) The
-primitives enforce each norm by scaling down, so a mistake here would cost accuracy only. The meat is made of the
-score's own integers, so that the two cost together what mechanisms.one_vector says, at usual shares what the score
-costs alone. The steps' ρ add up to the plan's; all else is post-processing.
+(categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K
+− 2).) The primitives enforce each norm by scaling down, so a mistake here would cost accuracy only.
+The meat is made of the score's own integers, so that the two cost together what
+mechanisms.one_vector says, at usual shares what the score costs alone. The steps' ρ add up to the
+plan's; all else is post-processing.
 
-Units: log odds. Errors: the sandwich of the weighted score, with what the filter says is left of the way to the solution.
-Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh (2023).
+Units: log odds. Errors: the sandwich of the weighted score, with what the filter says is left of
+the way to the solution. Source: McFadden (1974); McCullagh (1980); Avella-Medina, Bradshaw & Loh
+(2023).
 """
 
 from collections.abc import Mapping
@@ -58,7 +62,8 @@ from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
 
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
-_EXPLAINED = 0.7  # of the information at the start: mean information once a model explains some of the responses
+# of the information at the start: mean information once a model explains some of the responses
+_EXPLAINED = 0.7
 _LEAST_SHARE = 0.002  # of a level, that a start assumes
 _NANOSECONDS = (
     12  # planned for one entry of a record in one pass: measured 4 (multinomial) to 8 (ordinal)
@@ -175,7 +180,9 @@ class CategoryPlan(Planned):
 
     @property
     def _expected(self) -> tuple[float, FloatArray, FloatArray, BoolArray]:
-        """The error in u, standard errors (D,) of noise and of sampling, and whether there will be intervals."""
+        """The error in u, standard errors (D,) of noise and of sampling, and whether there will be
+        intervals.
+        """
         ground, found = self.ground, forecast_categories(self.newton(self.ground))
         theta = np.zeros((ground.law.predictors, self.sizes.size))
         _, A = in_units(ground.coding, ground.law, theta, ground.spacings)
@@ -243,7 +250,9 @@ def _ground(
 def plan_categories(
     facts: DatasetFacts, design: Design, axis: Axis, family: str, level: float, rho: int
 ) -> CategoryPlan:
-    """Plans at `rho` (RHO_UNITS) from public facts alone. Raises InvalidQuery for too many coefficients."""
+    """Plans at `rho` (RHO_UNITS) from public facts alone. Raises InvalidQuery for too many
+    coefficients.
+    """
     ground, own = planned_ground(
         facts,
         design,
@@ -266,7 +275,9 @@ def plan_categories(
 
 
 def _signal(ground: CategoryGround, sizes: Sizes) -> Signal:
-    """What the planner takes for the score of one coefficient: its noise is that of D entries, spread over q."""
+    """What the planner takes for the score of one coefficient: its noise is that of D entries,
+    spread over q.
+    """
     law, R = ground.law, sqrt(sizes.radius_squared)
     at = Latent(ground.start[:, None], ground.spacings)
     J = information(*law.cells(at))[: law.predictors, : law.predictors, 0]

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryResult(RegressionResult):
-    """A fit of a response with several `levels`, in their order. multinomial: terms "level: term" are logarithms of odds of
-    that level against the first; ordinal: slopes, then thresholds "low|high", logit P(y ≤ low) = threshold − xᵀslopes."""
+    """A fit of a response with several `levels`, in their order. multinomial: terms "level: term"
+    are logarithms of odds of that level against the first; ordinal: slopes, then thresholds
+    "low|high", logit P(y ≤ low) = threshold − xᵀslopes.
+    """
 
     response: str
     levels: tuple[str, ...]
@@ -39,7 +41,9 @@ class CategoryResult(RegressionResult):
 def in_units(
     coding: Coding, law: CategoryLaw, theta: FloatArray, spacings: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The reported coefficients (D,) of Θ (P, q) of x̃ and λ, and their derivative (D, D) by (Θ row by row, λ)."""
+    """The reported coefficients (D,) of Θ (P, q) of x̃ and λ, and their derivative (D, D) by (Θ row
+    by row, λ).
+    """
     L = back_transform(coding).matrix
     beta, change = law.reported(theta @ L.T, spacings)
     whole = block_diag(np.kron(np.eye(law.predictors), L), np.eye(law.spacings))

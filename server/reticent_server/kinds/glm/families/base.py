@@ -21,7 +21,9 @@ _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Public: η₀, the link of a typical mean; the scale s₀; upper: the response's declared bound."""
+    """Public: η₀, the link of a typical mean; the scale s₀; upper: the response's declared
+    bound.
+    """
 
     eta: float
     scale: float
@@ -31,11 +33,13 @@ class Start:
 class GlmFamily(ABC):
     """A family of generalised linear models with its link; one object for each.
 
-    name, link: as in queries and replies. tuning: default c. radius: default R² for each coefficient. menu: the
-    tuning constants of which tuning="planned" takes one. dispersed: whether a query states the dispersion.
-    uncut: whether residuals cannot be cut. rates: whether a predictor may have an offset.
-    blocks: what is fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss without
-    a cut is convex, as `influence` needs. variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's moments take a record.
+    name, link: as in queries and replies. tuning: default c. radius: default R² for each
+    coefficient. menu: the tuning constants of which tuning="planned" takes one. dispersed: whether
+    a query states the dispersion. uncut: whether residuals cannot be cut. rates: whether a
+    predictor may have an offset. blocks: what is fitted without noise to blocks of records, in
+    words; None: nothing. convex: whether the loss without a cut is convex, as `influence` needs.
+    variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's
+    moments take a record.
     """
 
     name: ClassVar[str]
@@ -64,7 +68,9 @@ class GlmFamily(ABC):
         """The score at a scale."""
 
     def likelihood(self, scale: float, start: Start) -> LikelihoodScore | None:  # noqa: ARG002
-        """The score of maximum likelihood at a scale; None where a record's has no place to begin."""
+        """The score of maximum likelihood at a scale; None where a record's has no place to
+        begin.
+        """
         return None
 
     def curvature(self, c: float, start: Start) -> float:
@@ -108,7 +114,9 @@ class GlmFamily(ABC):
 
 @dataclass(frozen=True, slots=True)
 class FittedFamily:
-    """A family with its constants, as a fit asks for it (fitting.score.Family). spread: as of a Ground."""
+    """A family with its constants, as a fit asks for it (fitting.score.Family). spread: as of a
+    Ground.
+    """
 
     family: GlmFamily
     c: float

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Binomial responses with the logit link: y ∈ {0, 1}, or a share in between.
 
-With c = ∞ the score is that of maximum likelihood, q = y − μ, |q| ≤ 1; its curvature h = μ(1 − μ) ≤ ¼.
+With c = ∞ the score is that of maximum likelihood, q = y − μ, |q| ≤ 1; its curvature h = μ(1 − μ) ≤
+¼.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from reticent_server.numerics.families import Binomial
 
 _LEAST_SHARE = 0.002  # of ones or zeros that a start assumes
 _EXPLAINED = 0.7  # of p(1 − p): mean information once a model explains some of the responses
-# points of η where a bounded smooth function's largest value is looked for; contributions are clipped besides
+# points of η where a bounded smooth function's largest value is looked for; contributions are
+# clipped besides
 _GRID = 2001
 
 

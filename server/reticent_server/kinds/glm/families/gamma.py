@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positive responses with the log link, V = μ², and a dispersion φ = s² that is estimated.
 
-m = 1, |q| ≤ c + |a|, h = d ≤ E r² = 1. a moves with φ, so with an intercept the last step is solved jointly in θ
-and ln s (kinds.glm.dispersion).
+m = 1, |q| ≤ c + |a|, h = d ≤ E r² = 1. a moves with φ, so with an intercept the last step is solved
+jointly in θ and ln s (kinds.glm.dispersion).
 """
 
 from math import log, sqrt

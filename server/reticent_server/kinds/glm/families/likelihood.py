@@ -4,10 +4,10 @@
     score      v q,     v = m(η) u,   q = (y − μ)/(s√V),   m = g(η)/g(η₀),   g = μ′/√V
     curvature  h v vᵀ,  h = the observed over the expected information: 1 for canonical links
 
-so that v q is the likelihood's score (y − μ)μ′/V · u in units of s g(η₀), and mean square and mean of q and h are about 1 where
-the model holds. Neither q nor h is bounded, as the sum cuts v q at C and v√h at L; h ≥ 0, as each likelihood here
-is log-concave in η (McCullagh & Nelder 1989, 4.3: logit, probit, cloglog; Poisson, Gamma and the negative binomial at a known α with
-the link log).
+so that v q is the likelihood's score (y − μ)μ′/V · u in units of s g(η₀), and mean square and mean
+of q and h are about 1 where the model holds. Neither q nor h is bounded, as the sum cuts v q at C
+and v√h at L; h ≥ 0, as each likelihood here is log-concave in η (McCullagh & Nelder 1989, 4.3:
+logit, probit, cloglog; Poisson, Gamma and the negative binomial at a known α with the link log).
 """
 
 from dataclasses import dataclass
@@ -25,14 +25,18 @@ from reticent_server.kinds.glm.quasi import log_link
 from reticent_server.numerics import families as laws
 
 _UNLIKE = 0.2
-"""As UNLIKE of fitting.whole_scores: rows that are far out have predictors that are, and hardly any information. With .35 a logit of 18
-terms and 8,800 records had widths of 3.6 at epsilon = 1 in the place of 2.5, at the same coverage."""
+"""As UNLIKE of fitting.whole_scores: rows that are far out have predictors that are, and hardly any
+information. With .35 a logit of 18 terms and 8,800 records had widths of 3.6 at epsilon = 1 in the
+place of 2.5, at the same coverage.
+"""
 _SLOPE_STEP = 1e-3  # of η, of a central difference: its error is of order 10⁻⁶
 
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodScore(UnboundedScore):
-    """Satisfies fitting.whole_scores.WholeScore. law: without a dispersion of its own; scale: s; start: η₀."""
+    """Satisfies fitting.whole_scores.WholeScore. law: without a dispersion of its own; scale: s;
+    start: η₀.
+    """
 
     law: laws.Family
     scale: float

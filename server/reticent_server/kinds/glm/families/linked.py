@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binomial responses with other links than the logit: probit, complementary log-log, and log (relative risks).
+"""Binomial responses with other links than the logit: probit, complementary log-log, and log
+(relative risks).
 
 The estimating function is that of the canonical link, whatever the link: with μ = F(η)
 
     q = y − F(η),   |q| ≤ max(F(η_max), 1 − F(η_min)) ≤ 1,       h = F′(η) ≥ 0,   h ≤ sup F′
 
-E q = 0 where the model holds, so it is consistent for the link's coefficients, and h is the exact derivative of −q. The score of maximum
-likelihood, q F′/(μ(1 − μ)), has no useful bound: for the probit it grows as |η|, for the log link it is infinite at
-μ = 1; it is that of target="likelihood", where scores are cut as a whole (kinds.glm.families.likelihood). What is lost is efficiency: none for a response whose F′/(μ(1 − μ)) is constant, 1 to 3 % for a probit of predictors
-within ±2. For the log link q is the score of the modified Poisson regression (Zou 2004); predicted risks end at 1.
+E q = 0 where the model holds, so it is consistent for the link's coefficients, and h is the exact
+derivative of −q. The score of maximum likelihood, q F′/(μ(1 − μ)), has no useful bound: for the
+probit it grows as |η|, for the log link it is infinite at μ = 1; it is that of target="likelihood",
+where scores are cut as a whole (kinds.glm.families.likelihood). What is lost is efficiency: none
+for a response whose F′/(μ(1 − μ)) is constant, 1 to 3 % for a probit of predictors within ±2. For
+the log link q is the score of the modified Poisson regression (Zou 2004); predicted risks end at 1.
 
     probit     F = Φ(η)                F′ ≤ 1/√(2π)
     cloglog    F = 1 − exp(−e^η)       F′ ≤ 1/e
     log        F = e^η, η ≤ 0          F′ ≤ 1, and 0 where F is cut at 1
 
-Source: McCullagh & Nelder (1989), Generalized linear models, 4.3; Godambe (1960) for estimating functions; Zou (2004),
-American Journal of Epidemiology 159.
+Source: McCullagh & Nelder (1989), Generalized linear models, 4.3; Godambe (1960) for estimating
+functions; Zou (2004), American Journal of Epidemiology 159.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +40,8 @@ from reticent_server.kinds.glm.quasi import QuasiScore
 from reticent_server.numerics.families import ResidualMoments
 
 _LEAST_SHARE = 0.002  # of ones or zeros that a start assumes, as for the logit
-_EXPLAINED = 0.7  # of the mean curvature: what is left once a model explains some of the responses, as for the logit
+# of the mean curvature: what is left once a model explains some of the responses, as for the logit
+_EXPLAINED = 0.7
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 """Of means over normal laws: exact for polynomials of degree 17."""
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
@@ -91,7 +95,9 @@ class ResponseCurve(ABC):
         return np.sqrt(np.maximum(self.mean(eta) * self.complement(eta), _SMALLEST))
 
     def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Of the ends y = 1 and y = 0, whose scores are f = F′/F and −F′/(1 − F): a share is a mean of both."""
+        """Of the ends y = 1 and y = 0, whose scores are f = F′/F and −F′/(1 − F): a share is a mean
+        of both.
+        """
         one, none = self._observed(eta)
         return np.asarray((y * one + (1 - y) * none) / self.gain(eta) ** 2)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts with the log link and V = μ + αμ², α public: overdispersed counts.
 
-m = g/g₀ with g = √(μ/(1 + αμ)), |q| ≤ c + sup|a|, h = d ≤ 1; s = √α is known. With the score of maximum
-likelihood before the cut this is the truncated maximum likelihood estimator of Avella-Medina (2021), Corollary 2.
+m = g/g₀ with g = √(μ/(1 + αμ)), |q| ≤ c + sup|a|, h = d ≤ 1; s = √α is known. With the score of
+maximum likelihood before the cut this is the truncated maximum likelihood estimator of
+Avella-Medina (2021), Corollary 2.
 """
 
 from math import log, sqrt

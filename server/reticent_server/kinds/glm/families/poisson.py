@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts with the log link, V = μ, and an overdispersion s² ≥ 1 that is estimated.
 
-m = √(μ/μ₀), |q| ≤ c + sup|a|, h = d ≤ 1. a and d are those of Y = s²·Poisson(μ/s²), which has mean μ and variance
-s²μ: at s = 1 the family itself, else consistent for that law and nearly so for other overdispersed counts.
-s is free whatever the tuning constant: a cut in units of a scale that is too small is no score of the mean.
+m = √(μ/μ₀), |q| ≤ c + sup|a|, h = d ≤ 1. a and d are those of Y = s²·Poisson(μ/s²), which has mean
+μ and variance s²μ: at s = 1 the family itself, else consistent for that law and nearly so for other
+overdispersed counts. s is free whatever the tuning constant: a cut in units of a scale that is too
+small is no score of the mean.
 """
 
 from math import exp, log, sqrt

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A planned linear regression by noisy gradient descent.
 
-Privacy (unconditional; neighbours replace one unit of ≤ m rows): every value that leaves the table is a
-part of a step whose contributions are functions of one record and of earlier releases:
+Privacy (unconditional; neighbours replace one unit of ≤ m rows): every value that leaves the table
+is a part of a step whose contributions are functions of one record and of earlier releases:
 
     rounds                 ‖u√w′‖ ≤ ρ          GramSum    Δ = √2 ρ² m
     gradients, T of them   ‖w u ψ_c‖ ≤ Rc      VectorSum  Δ = 2Rc m
@@ -42,7 +42,8 @@ from reticent_server.kinds.shared.linear.plan import (
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.shared.linear.response import PublicResponse
 
-# shares of ρ; the gradients get most of the rest. More of these makes intervals surer and the fit noisier
+# shares of ρ; the gradients get most of the rest. More of these makes intervals surer and the fit
+# noisier
 _JACOBIAN, _MEAT, _SCALES = 0.10, 0.03, 0.03
 
 
@@ -135,7 +136,9 @@ class GradientDescentPlan(Planned):
 def plan_gradient_descent(
     facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
 ) -> GradientDescentPlan:
-    """Plans a descent at `rho` (RHO_UNITS), on the ground and with the rounds that noisy Newton would have."""
+    """Plans a descent at `rho` (RHO_UNITS), on the ground and with the rounds that noisy Newton
+    would have.
+    """
     if isinstance(query.tuning, str):
         raise InvalidQuery(
             'tuning="planned" is for mechanism="newton"; leave it out or give a number.'

@@ -2,8 +2,8 @@
 """The recipe of noisy gradient descent: a generator of steps that sees released values only.
 
 1. Rounds of Gram matrices whiten the coordinates, as for noisy Newton (fitting.rounds).
-2. T times: the mean score g at (θ, s); θ ← θ + sγWᵀg, γ = 1/(1.2 λ_max) of the curvature that the public rows
-   lead to expect of a settled fit. After a few of the steps s is measured again.
+2. T times: the mean score g at (θ, s); θ ← θ + sγWᵀg, γ = 1/(1.2 λ_max) of the curvature that the
+   public rows lead to expect of a settled fit. After a few of the steps s is measured again.
 3. θ̄ is the mean of the last points of the path. There the Jacobian J and the meat Q are released.
 
 Each step is e ← (I − γJ)e + s_tγ ξ_t near the solution, ξ_t the gradient's noise, so with m points

@@ -7,8 +7,8 @@ Defaults come from the loss alone, so that what is estimated does not depend on 
     squared   c = 4, R² = 4q: least squares with a public truncation of residuals and of leverage
     tukey     c = 4.685 (95 % efficient), R² = 2q, started from Huber's fit
 
-`tuning="planned"` takes of a public menu what is forecast to have the smallest error: it moves the estimand
-with ε and n, and says so.
+`tuning="planned"` takes of a public menu what is forecast to have the smallest error: it moves the
+estimand with ε and n, and says so.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import EFFICIENT_95, Biweight
 from reticent_server.numerics.psi import Huber
 
-# c: 95 % efficient at the normal law (Huber 1964); R²/q: weights below 1 for few rows of a normal design
+# c: 95 % efficient at the normal law (Huber 1964); R²/q: weights below 1 for few rows of a normal
+# design
 DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
@@ -48,9 +49,11 @@ _MENU = ((0.6, 0.8), (0.6, 1.0), (1.0, 1.0), (1.0, 2.0), (1.345, 2.0), (1.345, 4
 
 @dataclass(frozen=True, slots=True)
 class ResidualLoss:
-    """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked for.
-    planned: whether the constants were chosen for the smallest error. weighted: whether records count by their weights. whole: whether the last scores
-    are cut as a whole, at a rank; `start` and `radius` are then those of the early steps."""
+    """start: Huber's ψ. biweight: the ψ of the last steps, or None. radius: R²/q. name: as asked
+    for. planned: whether the constants were chosen for the smallest error. weighted: whether
+    records count by their weights. whole: whether the last scores are cut as a whole, at a rank;
+    `start` and `radius` are then those of the early steps.
+    """
 
     name: str
     start: Huber
@@ -85,7 +88,9 @@ class ResidualLoss:
         return WeightedMedianResidual() if self.weighted else MedianResidual()
 
     def verdict(self, tie: float) -> TrustVerdict:
-        """Of so tied a response: what a robust fit means depends on a scale that the residuals may not have."""
+        """Of so tied a response: what a robust fit means depends on a scale that the residuals may
+        not have.
+        """
         return SOUND if self.name == "squared" else trust.robust(tie)
 
     def family(self, spread: float, tie: float) -> LinearFamily:

@@ -99,7 +99,9 @@ class LinearModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """Its scale and weighting; without intervals where residuals have no scale (fitting.trust)."""
+        """Its scale and weighting; without intervals where residuals have no scale
+        (fitting.trust).
+        """
         verdict = self.loss.verdict(ground.response.tie)
         penalty = "" if self.ridge is None else penalised_estimand(self.ridge)
         said = [PENALISED] if self.ridge is not None else []
@@ -115,7 +117,9 @@ class LinearModel:
 def plan_linear_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
 ) -> LinearRegressionPlan:
-    """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without response."""
+    """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without
+    response.
+    """
     whole = query.loss == "squared" and query.tuning is None and facts.schema.unit.max_rows == 1
     loss = plain_loss() if whole else asked_loss(query)
     loss = replace(loss, weighted=design.weight is not None)

@@ -80,7 +80,9 @@ class LinearRegression(Query):
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
 
     def other_target(self) -> "LinearRegression | None":
-        """Least squares beside a robust fit, and Huber's beside least squares: the constants of one are not the other's."""
+        """Least squares beside a robust fit, and Huber's beside least squares: the constants of one
+        are not the other's.
+        """
         if self.mechanism != "newton":
             return None
         return replace(self, loss="huber" if self.loss == "squared" else "squared", tuning=None)
