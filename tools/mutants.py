@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -148,9 +149,11 @@ def _groups(mutants: Sequence[Mutant]) -> list[Group]:
 def _each(
     groups: Sequence[Group], results: Results, folder: Path, jobs: int
 ) -> Iterator[set[Mutant]]:
-    """The killed of each group, from processes that are forked from this one."""
-    with get_context("fork").Pool(jobs, _start, (folder,)) as pool:
-        yield from pool.imap_unordered(partial(_killed_by, results), groups)
+    """The killed of each group, from processes that are forked from this one. A test starts
+    processes of its own, which multiprocessing forbids to the processes of its `Pool`.
+    """
+    with ProcessPoolExecutor(jobs, get_context("fork"), _start, (folder,)) as pool:
+        yield from pool.map(partial(_killed_by, results), groups)
 
 
 def _start(folder: Path) -> None:

@@ -22,6 +22,8 @@ mutants.ROOT, mutants.LIBRARIES = Path({tree!r}), ()
 sys.exit(mutants.main(sys.argv[1:]))
 """
 TESTS = """
+from multiprocessing import Process
+
 from doubled import doubled, halved
 
 def test_two():
@@ -32,6 +34,12 @@ def test_nothing():
 
 def test_wrong():
     assert halved(2) == 3
+
+def test_in_a_process():
+    one = Process(target=doubled, args=(1,))
+    one.start()
+    one.join()
+    assert doubled(1) == 2
 """
 
 
@@ -53,6 +61,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "tests/test_doubled.py").write_text(TESTS)
     entries = [
         mutant("three", "2 * x", "3 * x", "tests/test_doubled.py::test_two"),
+        mutant("begun", "2 * x", "3 * x", "tests/test_doubled.py::test_in_a_process"),
         mutant("unseen", "2 * x", "3 * x", "tests/test_doubled.py::test_nothing"),
         mutant("gone", "4 * x", "3 * x", "tests/test_doubled.py::test_two"),
         mutant("untried", "x / 2", "x / 3", "tests/test_doubled.py::test_wrong"),
@@ -98,5 +107,7 @@ def test_a_mutant_is_killed_seen_through_stale_or_not_tried_of_several_at_once(t
     status, lines = run(tree, "-j", "3")
     found = sorted(lines[:-1])
     assert status == 1
-    assert [line.split()[0] for line in found] == sorted(2 * ["killed", "STALE", "SURVIVED", "RED"])
-    assert lines[-1] == "2 of 8 mutants killed"
+    assert [line.split()[0] for line in found] == sorted(
+        2 * ["killed", "killed", "STALE", "SURVIVED", "RED"]
+    )
+    assert lines[-1] == "4 of 10 mutants killed"
