@@ -31,6 +31,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -239,15 +240,24 @@ def _green(tree: Path, test: str, selection: str) -> bool:
             status = _passed(tree, test, selection)
         finally:  # whatever pytest raises: a child never goes on as what it was forked from
             os._exit(status)
+    try:
+        return _status(child) == 0
+    finally:  # what a test has begun and not ended would take the time of the next
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+
+
+def _status(child: int) -> int | None:
+    """The exit status; None where it has not ended in time."""
     ended = time.monotonic() + SECONDS
     while time.monotonic() < ended:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status) == 0
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    return None
 
 
 def _passed(tree: Path, test: str, selection: str) -> int:
