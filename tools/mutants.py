@@ -17,6 +17,7 @@ memory: importing them takes longer than most of the tests.
 """
 
 import argparse
+import atexit
 import compileall
 import gc
 import importlib
@@ -237,7 +238,9 @@ def _green(tree: Path, test: str, selection: str) -> bool:
     if child == 0:
         status = 1
         try:
+            atexit._clear()  # noqa: SLF001 - the copies of the tree are not the child's to remove
             status = _passed(tree, test, selection)
+            atexit._run_exitfuncs()  # noqa: SLF001 - a test's databases are 100 MB of memory
         finally:  # whatever pytest raises: a child never goes on as what it was forked from
             os._exit(status)
     try:

@@ -22,7 +22,10 @@ mutants.ROOT, mutants.LIBRARIES = Path({tree!r}), ()
 sys.exit(mutants.main(sys.argv[1:]))
 """
 TESTS = """
+import atexit
+import os
 from multiprocessing import Process
+from pathlib import Path
 
 from doubled import doubled, halved
 
@@ -36,6 +39,7 @@ def test_wrong():
     assert halved(2) == 3
 
 def test_in_a_process():
+    atexit.register(Path(os.environ["ENDED"]).touch)
     one = Process(target=doubled, args=(1,))
     one.start()
     one.join()
@@ -74,6 +78,7 @@ def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     """The exit status and the lines."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COV_", "PYTEST_"))}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # each run would import them anew
+    environment["ENDED"] = str(tree / "ended")
     found = subprocess.run(
         [sys.executable, "-c", RUN.format(tools=str(ROOT / "tools"), tree=str(tree)), *arguments],
         capture_output=True,
@@ -111,3 +116,4 @@ def test_a_mutant_is_killed_seen_through_stale_or_not_tried_of_several_at_once(t
         2 * ["killed", "killed", "STALE", "SURVIVED", "RED"]
     )
     assert lines[-1] == "4 of 10 mutants killed"
+    assert (tree / "ended").exists()  # what a test leaves to the end is done
