@@ -82,7 +82,7 @@ def _authorities_are_read_once() -> None:
     made = default.create_ssl_context
 
     @cache
-    def one_of(file: str | None, verify: Any, cert: Any, trust_env: bool) -> Any:  # noqa: ARG001
+    def one_of(file: str | None, verify: Any, cert: Any, trust_env: bool) -> Any:
         return made(verify=verify, cert=cert, trust_env=trust_env)
 
     def create(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
