@@ -55,7 +55,7 @@ class Direction:
     noise.
 
     A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions
-    that are not resolved.
+    that are not resolved. There are p of them, or none where all are resolved.
     """
 
     vector: list[float]
@@ -65,7 +65,7 @@ class Direction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
     """A record with the row x of the design, in the units of the data, has the weight min(1,
-    radius_squared/|matrix x|²).
+    radius_squared/|matrix x|²). No matrix: every record weighs 1.
     """
 
     matrix: list[list[float]]
