@@ -49,9 +49,17 @@ _COUNT = 0.01  # of ρ: of the records in use
 
 
 def plan_whole_budget(
-    sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
+    sizes: Sizes,
+    rho: int,
+    signal: Signal,
+    *,
+    masked: bool,
+    weighted: bool = False,
+    entries: int = 0,
 ) -> FitBudget:
-    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho."""
+    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho. entries: of a score
+    whose rows are not along it, and are charged beside it; 0 where they are along it.
+    """
     rounds = affordable_rounds(sizes, rho)[-1]
     count = _COUNT if masked or weighted else 0.0
     scales = _SCALES if signal.scaled else 0.0
@@ -80,7 +88,8 @@ def plan_whole_budget(
         eta=noise_ratio(sizes, rho, signal),
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=JointParts(step=True, meat=True, used=not weighted),
+        joint=JointParts(step=not entries, meat=True, used=not weighted),
+        entries=entries,
     )
     return budget.raised(rho)
 
