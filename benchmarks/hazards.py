@@ -140,7 +140,7 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     X = data[list(table.terms)].to_numpy()
     truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy())
     rng, size = np.random.default_rng(seed), table.size or len(data)
-    query = HazardRegression(f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}")
+    query = HazardRegression(f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}", target=os.environ.get("HAZARD_TARGET", "likelihood"))
     held, given, widths, lost, forecast, bias = [], [], [], [], [], []
     for _ in range(samples):
         drawn = data.iloc[rng.integers(len(data), size=size)].reset_index(drop=True)

@@ -88,8 +88,9 @@ def _plan(
     several = facts.schema.unit.max_rows > 1
     if several and query.target == "likelihood":
         raise InvalidQuery(ONE_ROW)
-    if not several and query.target != "robust":
-        return plan_partial(facts, asked, query.confidence_level, offer.rho)
+    if not several:
+        robust = query.target == "robust"
+        return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust)
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
 
 

@@ -46,14 +46,14 @@ from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import Coordinates, second_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.rounds import whitening_rounds
-from reticent_server.fitting.row_tail import LengthGrid, chosen_cut, chosen_reach
+from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut, chosen_reach
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_newton import (
-    PUBLIC_REACH,
+    LEAST_INFORMATION,
     Cuts,
     Whole,
     by_secant,
@@ -61,9 +61,10 @@ from reticent_server.fitting.whole_newton import (
     informed_place,
     known_curvature,
 )
-from reticent_server.fitting.whole_scores import UNBOUNDED, UNLIKE
-from reticent_server.kinds.hazard_regression.partial_budget import PartialBudget
+from reticent_server.fitting.whole_scores import UNLIKE
+from reticent_server.kinds.hazard_regression.partial_budget import TURN, PartialBudget
 from reticent_server.kinds.hazard_regression.partial_score import (
+    FarWeights,
     FollowUpColumns,
     PartialScore,
     PartialScoreMap,
@@ -76,18 +77,22 @@ from reticent_server.kinds.hazard_regression.public_persons import (
 )
 from reticent_server.kinds.shared.follow_up.question import FollowUp
 from reticent_server.kinds.shared.follow_up.table import LifeTable, life_table
-from reticent_server.numerics.matrices import power
+from reticent_server.numerics.mallows import mallows_weights
+from reticent_server.numerics.matrices import floored, power
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 REST = 1.5
 """The longest vector of events less cumulative hazards: an event's is 1 and a little, and a
 cumulative hazard above 1.5 is rare."""
+EARLY_STOP, STOP = 2.0, 8.0
 _START = 1.5  # of a predictor that is off before any step: a hazard ratio of 20 between extremes
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
 _EARLY_CUT = 0.02  # of public persons' scores, beyond the planned cut of an early step
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit within the floats
 _MOST_CORRECTED = 4.0  # times: what a hazard is corrected by
+_REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
+_NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
 _TINY = np.finfo(float).tiny
 
 Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
@@ -131,6 +136,9 @@ class PartialNewton:
     fine: FollowUp
     columns: FollowUpColumns
     cuts: tuple[float, ...]
+    radius: float | None = None
+    stop: float = STOP
+    far: FarWeights | None = None
 
     def fit(self) -> Fitting:
         rounds, count_rho = self.budget.fit.rounds, self.budget.fit.count
@@ -139,17 +147,30 @@ class PartialNewton:
             self.whole, self.coordinates, rounds, count_rho, sizes
         )
         base = self._risk_table((yield self._table_step()), count)
+        whitening = slopes_whitening(found)
+        self, weights = self._weighing(whitening)
         model = PersonsModel(
-            slopes_whitening(found), UNBOUNDED, self.offset, 1.0, base.table, count
+            whitening, self._reach**2, self.offset, 1.0, base.table, count, EARLY_STOP, weights
         )
         place = self._started(model, count, present=present)
         for _ in range(self.budget.fit.steps - WHOLE_STEPS):
             place = yield from self._early(place)
+        model = replace(self._model(place), stop=self.stop)
+        place = self._at(replace(place, model=model))
         place, cuts, base = yield from self._measured(place, base)
         whole = yield from self._first(place, cuts)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
         return (yield from self._last(whole, base))
+
+    def _weighing(self, whitening: Whitening) -> tuple["PartialNewton", FloatArray | float]:
+        """With the weights of persons far from the middle, and those of the public rows."""
+        if self.radius is None:
+            return self, 1.0
+        centre, R2 = whitening.rows.mean(axis=0), self.radius * self.sizes.size
+        far = FarWeights(whitening.transform, centre, R2)
+        squared = np.sum((whitening.rows - centre) ** 2, axis=1)
+        return replace(self, far=far), mallows_weights(squared, R2)
 
     # The table of follow-up.
 
@@ -174,11 +195,11 @@ class PartialNewton:
         C = prior(model.whitening, _START)
         known = no_correction(model.whitening, UNLIKE)
         state = State(np.zeros(k), C, 1.0, known, count, present)
-        return self._at(StepPlace(model, state, model.score_at(np.zeros(k)), 0, last=False))
+        place = StepPlace(model, state, model.score_at(np.zeros(k)), 0, last=False)
+        return self._at(informed_place(place))
 
     def _at(self, place: StepPlace) -> StepPlace:
-        """The same with the score that is expected there, in the coordinates of its information."""
-        place = informed_place(replace(place, score=self._score(place)))
+        """The same with the score that is expected there."""
         return replace(place, score=self._score(place))
 
     def _score(self, place: StepPlace) -> PartialScore:
@@ -190,11 +211,25 @@ class PartialNewton:
         return place.model
 
     def _early(self, place: StepPlace) -> Generator[Step, tuple[Released, ...], StepPlace]:
-        score = self._score(place)
+        """The last of them with the roots' second moment, by which coordinates are turned."""
+        score, budget, k = self._score(place), self.budget, self.sizes.size
         clip = float(np.quantile(score.lengths, 1 - _EARLY_CUT))
-        part = VectorSum(self.sizes.size, clip, self.budget.fit.gradients[place.t], self._rows)
-        (g,) = yield SumStep(f"newton step {place.t + 1}", (part,), self._map(place))
-        return self._at(self._stepped(place, _mean(g, place))[0])
+        parts: tuple[Part, ...] = (
+            VectorSum(k, clip, budget.fit.gradients[place.t], self._rows),
+        )
+        last = place.t == TURN
+        reach = self._reach
+        if last:
+            parts = (*parts, GramSum(k, reach, budget.moment, self._rows))
+        g, *more = yield SumStep(
+            f"newton step {place.t + 1}", parts, self._map(place, curvature=last)
+        )
+        place = replace(place, score=score)
+        if last:
+            known = known_curvature(place, score, more[0], Cuts(_NO_CUT, reach, 0.0))
+            place = replace(place, state=replace(place.state, known=known))
+        place, _ = self._stepped(place, _mean(g, place))
+        return self._at(turned(place) if last else place)
 
     def _stepped(self, place: StepPlace, mean: MeanScore) -> tuple[StepPlace, Moved]:
         state, curvature = place.state, place.curvature
@@ -203,6 +238,11 @@ class PartialNewton:
         )
         step = place.score.curvature.step(seen)
         return replace(place, state=_moved(place, step), t=place.t + 1), step
+
+    @property
+    def _reach(self) -> float:
+        """L of the roots before their lengths are known."""
+        return LEAST_REACH * sqrt(self.sizes.size)
 
     @property
     def _rows(self) -> int:
@@ -214,7 +254,7 @@ class PartialNewton:
     ) -> PartialScoreMap:
         known = self._score(place).known
         return PartialScoreMap(
-            self.coding, self.columns, place.point, known, curvature=curvature, meat=meat
+            self.coding, self.columns, place.point, known, self.far, curvature=curvature, meat=meat
         )
 
     # Lengths, and the baseline's correction.
@@ -228,7 +268,7 @@ class PartialNewton:
         rest = VectorSum(len(self.cuts), REST, self.budget.rest, self._rows)
         parts = (grid.part(budget.tail, self._rows), grid.part(budget.rows_tail, self._rows), rest)
         lengths = PersonLengthsMap(
-            self.coding, self.columns, place.point, score.known, grid, grid, self.cuts
+            self.coding, self.columns, place.point, score.known, self.far, grid, grid, self.cuts
         )
         first, second, third = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(k, 1.0, budget.jacobians[place.t], self._rows))
@@ -236,9 +276,8 @@ class PartialNewton:
         public = np.linalg.norm(persons.roots, axis=1)
         least = LEAST_REACH * sqrt(k)
         reach, lost = chosen_reach(grid, second, count, public, unit * sqrt(2 * k) / count, least)
-        shape = score.shape(public, public)
         rank = planned_rank(self.sizes, budget)
-        cuts = Cuts(chosen_cut(grid, first, count, rank, shape), reach, lost)
+        cuts = Cuts(chosen_cut(grid, first, count, rank), reach, lost)
         base = corrected(base, self.cuts, third)
         model = replace(self._model(place), table=base.table)
         return self._at(replace(place, model=model)), cuts, base
@@ -258,7 +297,7 @@ class PartialNewton:
             self._map(place, curvature=True),
         )
         known = known_curvature(place, score, moment, cuts)
-        wide = max(cuts.reach**2, PUBLIC_REACH * k)
+        wide = max(cuts.reach, cuts.score.length) ** 2
         none = np.zeros(k)
         start = Whole(
             place, score, cuts, known, wide, np.zeros((k, k)), moment, _mean(g, place), none
@@ -292,7 +331,7 @@ class PartialNewton:
         seen = StepView(
             state.covariance, curvature, mean.value, mean.noise, state.way, place.rows
         )
-        step = place.score.curvature.last_step(seen)
+        step = shortened(place.score.curvature.last_step(seen), _REACH / whole.cuts.score.length)
         place = replace(place, state=_moved(place, step), t=place.t + 1)
         place = replace(place, score=self._score(place))
         return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
@@ -316,6 +355,34 @@ class PartialNewton:
         lengths = np.diff(self.cuts, prepend=0.0)
         means = area / np.maximum(spent, _TINY)[:, None]
         return PartialFit(fit, self.coding, spent / lengths, base.errors, means)
+
+
+def shortened(step: Moved, most: float) -> Moved:
+    """A step whose way (k,) is no longer than `most`; what is cut off is added to C. Beyond it the
+    cumulative hazards of persons as far off as the cut grow by more than e, and what the curvature
+    at the place says of the way no longer holds.
+    """
+    way = step.way * min(1.0, most / max(float(np.linalg.norm(step.way)), _TINY))
+    rest = step.way - way
+    return Moved(way, step.covariance + np.outer(rest, rest))
+
+
+def turned(place: StepPlace) -> StepPlace:
+    """In coordinates in which the records' information, as measured, is what that of the public
+    rows is in theirs: the rows stay, so that the records look like them from here on.
+    """
+    whitening, known = place.model.whitening, place.state.known
+    back = power(place.expected, 0.5)
+    E = floored(known.E, LEAST_INFORMATION, 1 / LEAST_INFORMATION)
+    turn = back @ power(E, -0.5) @ np.linalg.inv(back)
+    W = invertible_on_lattice(turn @ whitening.transform)
+    turn = np.asarray(np.linalg.solve(whitening.transform.T, W.T).T, dtype=np.float64)
+    out = np.linalg.inv(turn)
+    model = replace(place.model, whitening=replace(whitening, transform=W))
+    flat = replace(known, E=np.eye(len(W)))
+    C = out.T @ place.state.covariance @ out
+    state = replace(place.state, covariance=C, known=flat, way=None)
+    return replace(place, model=model, state=state)
 
 
 def _mean(released: Released, place: StepPlace) -> MeanScore:

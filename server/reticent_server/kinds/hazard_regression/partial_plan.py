@@ -39,12 +39,19 @@ from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
     plan_partial_budget,
 )
-from reticent_server.kinds.hazard_regression.partial_newton import PartialNewton, slopes_whitening
+from reticent_server.kinds.hazard_regression.partial_newton import (
+    EARLY_STOP as ROBUST_STOP,
+)
+from reticent_server.kinds.hazard_regression.partial_newton import (
+    STOP,
+    PartialNewton,
+    slopes_whitening,
+)
 from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
 from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
 from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
 from reticent_server.kinds.hazard_regression.surv import Hazards
-from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD
+from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD, ROBUST_HAZARDS
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.follow_up.question import (
     FollowUp,
@@ -55,6 +62,7 @@ from reticent_server.numerics.matrices import power
 
 _NANOSECONDS = 400  # planned for a record and regressor in one pass: measured 60
 _WIDE = 4.0  # squared radius per coordinate, of the sizes of a fit
+RADIUS = 2.0  # R² for each regressor, of the weights of a robust fit: as of a robust logit
 _EVENTS = 0.3  # of the records, those that have the event, where nobody knows
 _LEAST_SHARE = 1e-3  # of the records, those with the event: a plan counts on no fewer
 
@@ -104,11 +112,12 @@ class PartialPlan(Planned):
     ground: PersonsGround
     own_profile: OwnProfile | None
     level: float
+    robust: bool
 
     @property
     def outline(self) -> Outline:
         return Outline(
-            answers=PARTIAL_LIKELIHOOD,
+            answers=ROBUST_HAZARDS if self.robust else PARTIAL_LIKELIHOOD,
             columns=self.asked.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
             mechanism="noisy Newton (scores of Cox's partial likelihood cut as a whole), discrete Gaussian sums",
@@ -207,6 +216,8 @@ class PartialPlan(Planned):
             fine=self.fine,
             columns=columns,
             cuts=asked.cuts,
+            radius=RADIUS if self.robust else None,
+            stop=ROBUST_STOP if self.robust else STOP,
         )
 
     def run(self) -> Recipe:
@@ -262,7 +273,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
 
 
 def plan_partial(
-    facts: DatasetFacts, asked: Hazards, level: float, rho: int
+    facts: DatasetFacts, asked: Hazards, level: float, rho: int, *, robust: bool
 ) -> PartialPlan:
     """Plans at `rho` (RHO_UNITS) from public facts alone."""
     ground, own = planned_ground(
@@ -273,4 +284,4 @@ def plan_partial(
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
     budget = plan_partial_budget(sizes, left, masked=masked, late=late)
-    return PartialPlan(asked, facts, budget, ground, own, level)
+    return PartialPlan(asked, facts, budget, ground, own, level, robust)

@@ -24,7 +24,6 @@ Source: Cox (1975), Biometrika 62; Breslow (1974), Biometrics 30; Lin & Wei (198
 """
 
 from dataclasses import dataclass, field
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +40,7 @@ from reticent_server.kinds.hazard_regression.offset import centred
 from reticent_server.kinds.shared.follow_up.question import EVENT, FollowUp
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.lengths import squared_lengths
+from reticent_server.numerics.mallows import mallows_weights
 
 _FARTHEST = 8.0
 """|η| at the most: a hazard ratio of 3,000 to the middle keeps exp(η) within the floats."""
@@ -64,11 +64,13 @@ class KnownBaseline:
     """A public baseline on a grid of K intervals.
 
     ends: (K,). hazards: (K,) Λ₀ of each interval. means: (K, k) ū in x̃, without the intercept.
+    stop: the cumulative hazard at which a person's follow-up ends.
     """
 
     ends: FloatArray
     hazards: FloatArray
     means: FloatArray
+    stop: float = np.inf
 
     @property
     def nodes(self) -> FloatArray:
@@ -88,6 +90,20 @@ class KnownBaseline:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FarWeights:
+    """A person weighs min(1, R²/‖A x̃ − a‖²): matrix A (k, k), centre a (k,), public."""
+
+    matrix: FloatArray
+    centre: FloatArray
+    radius_squared: float
+
+    def of(self, x: FloatArray) -> FloatArray:
+        """(rows,) of regressors x̃ (k, rows)."""
+        v = coordinates(self.matrix, x) - self.centre[:, None]
+        return mallows_weights(squared_lengths(v, np.empty(v.shape[1])), self.radius_squared)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Followed:
     """Follow-up of persons (rows,): from start to time, and whether it ended with the event."""
 
@@ -100,6 +116,11 @@ class Followed:
     ) -> tuple[FloatArray, FloatArray]:
         """Scores and roots (k, rows) of regressors u = Wx̃ (k, rows)."""
         rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
+        return self.stopped(known, rate)._residuals(known, u, W, rate)
+
+    def _residuals(
+        self, known: KnownBaseline, u: FloatArray, W: FloatArray, rate: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         nodes, last = known.nodes, known.ends[-1]
         H = rate * self._over(nodes, known.cumulative)
         position = np.minimum(np.searchsorted(known.ends, self.time), len(known.ends) - 1)
@@ -119,6 +140,13 @@ class Followed:
         since = np.interp(np.maximum(self.start, begins), known.nodes, known.cumulative)
         inside = (self.time > begins) & (self.time <= cuts[:, None])
         return np.asarray(inside * self.event - rate * np.maximum(upto - since, 0.0))
+
+    def stopped(self, known: KnownBaseline, rate: FloatArray) -> "Followed":
+        """Up to where the cumulative hazard is known.stop."""
+        begun = np.interp(self.start, known.nodes, known.cumulative)
+        nodes, cumulative = known.nodes, known.cumulative + 1e-12 * np.arange(len(known.nodes))
+        ends = np.interp(begun + known.stop / rate, cumulative, nodes, right=np.inf)
+        return Followed(self.start, np.minimum(self.time, ends), self.event * (self.time <= ends))
 
     def _over(self, nodes: FloatArray, values: FloatArray) -> FloatArray:
         """(rows,) what a piecewise linear function (K + 1,) grows by over the follow-up."""
@@ -151,7 +179,7 @@ class PartialScore(PlainScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
-        return Growing(log_link, most_off=LIKELIHOOD_BEND.value)
+        return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape:  # noqa: ARG002 - one interface
         """Of the scores that public persons have."""
@@ -166,6 +194,7 @@ class PersonsMap:
     columns: FollowUpColumns
     point: FitState
     known: KnownBaseline
+    far: FarWeights | None
 
     def predictor(self, x: FloatArray, block: Block) -> FloatArray:
         """(rows,) η."""
@@ -179,6 +208,9 @@ class PersonsMap:
             persons, used = followed(self.columns, block)
             W = self.point.transform
             scores, roots = persons.residuals(self.known, u, W, self.predictor(x, block))
+            if self.far is not None:
+                w = self.far.of(x)
+                scores, roots = scores * w, roots * np.sqrt(w)
         return np.where(used, scores, 0.0), np.where(used, roots, 0.0)
 
 
@@ -249,6 +281,11 @@ class PersonCellsMap:
         return (np.asarray(self.asked.starts) + np.asarray(self.asked.cuts)) / 2
 
 
-def norm(k: int) -> float:
-    """√k: a typical length of a score of k coordinates."""
-    return sqrt(k)
+def growth(change: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """eᵈ − 1 where a predictor grows by d (rows,), d where it falls; and the derivative. That of a
+    falling one levels off, but a rare level whose few events are below noise would be taken
+    without end by it.
+    """
+    rise, slope = log_link(change)
+    up = change > 0
+    return np.where(up, rise, change), np.where(up, slope, 1.0)

@@ -70,8 +70,16 @@ class ExpectedRisk:
     information: FloatArray
 
 
-def expected(table: RiskTable, U: FloatArray, eta: FloatArray, count: float) -> ExpectedRisk:
-    """Of public rows U (rows, k) with predictors (rows,), in `count` records."""
+def expected(
+    table: RiskTable,
+    U: FloatArray,
+    eta: FloatArray,
+    count: float,
+    far: FloatArray | float = 1.0,
+) -> ExpectedRisk:
+    """Of public rows U (rows, k) with predictors (rows,), in `count` records. far: (rows,) what
+    they weigh.
+    """
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
     K, k = len(table.ends), U.shape[1]
     hazards, means, information = np.zeros(K), np.zeros((K, k)), np.zeros((k, k))
@@ -82,10 +90,11 @@ def expected(table: RiskTable, U: FloatArray, eta: FloatArray, count: float) -> 
         mean = float(np.mean(weights) / max(float(np.mean(left)), np.finfo(float).tiny))
         hazard = float(table.events[j]) / (at_risk * max(mean, np.finfo(float).tiny))
         hazards[j] = min(hazard * float(table.correction[j]), _LARGEST / max(mean, 1e-9))
-        share = weights / max(float(np.sum(weights)), np.finfo(float).tiny)
-        means[j] = share @ U
+        share = weights * far / max(float(np.sum(weights)), np.finfo(float).tiny)
+        kept = max(float(np.sum(share)), np.finfo(float).tiny)
+        means[j] = share @ U / kept
         if table.events[j] > 0:
-            V = (U * share[:, None]).T @ U - np.outer(means[j], means[j])
+            V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
             information += float(table.events[j]) * V
         left = left * np.exp(-hazards[j] * rate)
     return ExpectedRisk(hazards, means, information / count)
@@ -103,7 +112,11 @@ class PublicPersons:
 
 
 def public_persons(
-    table: RiskTable, known: KnownBaseline, U: FloatArray, eta: FloatArray
+    table: RiskTable,
+    known: KnownBaseline,
+    U: FloatArray,
+    eta: FloatArray,
+    far: FloatArray | float = 1.0,
 ) -> PublicPersons:
     """known: with means in the coordinates of U (rows, k)."""
     rng = public_generator("public persons", "follow-up", "0")
@@ -116,7 +129,8 @@ def public_persons(
     time = np.minimum(np.minimum(until, leaves), nodes[-1])
     persons = Followed(np.zeros(n), time, (until <= leaves).astype(np.float64))
     scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
-    return PublicPersons(scores.T, roots.T, rate * np.interp(time, nodes, cumulative))
+    spent = rate * np.interp(time, nodes, cumulative)
+    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +140,13 @@ class PersonsModel(PublicModel):
 
     table: RiskTable | None = None
     count: float = 1.0
+    stop: float = np.inf
+    far: FloatArray | float = 1.0
 
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         """J (k, k) of roots that count as long as the radius at most."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        J = expected(self._table, U, eta, self.count).information
+        J = expected(self._table, U, eta, self.count, self.far).information
         if self.radius_squared >= UNBOUNDED:
             return J
         roots = self.persons(theta, score).roots
@@ -148,17 +164,17 @@ class PersonsModel(PublicModel):
     def persons(self, theta: FloatArray, score: Score) -> PublicPersons:
         """At θ (q,, in u)."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        found = expected(self._table, U, eta, self.count)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means)
-        return public_persons(self._table, known, U, eta)
+        found = expected(self._table, U, eta, self.count, self.far)
+        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        return public_persons(self._table, known, U, eta, self.far)
 
     def score_at(self, theta: FloatArray) -> PartialScore:
         """The score at θ (q,, in u), with the baseline that is expected there."""
         W, U = self.whitening.transform, self._weighed_rows
         eta = U @ theta + self.offset
-        found = expected(self._table, U, eta, self.count)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means)
-        lengths = np.linalg.norm(public_persons(self._table, known, U, eta).scores, axis=1)
+        found = expected(self._table, U, eta, self.count, self.far)
+        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        lengths = np.linalg.norm(public_persons(self._table, known, U, eta, self.far).scores, axis=1)
         inside = replace(known, means=np.linalg.solve(W, found.means.T).T)
         even = np.full(len(lengths), 1 / len(lengths))
         return PartialScore(scale=1.0, known=inside, lengths=lengths, weights=even)
@@ -177,7 +193,7 @@ class PersonsModel(PublicModel):
         """
         U, table = self._weighed_rows, self._table
         eta = U @ theta + self.offset
-        found = expected(table, U, eta, self.count)
+        found = expected(table, U, eta, self.count, self.far)
         rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
         cumulative = np.append(0.0, np.cumsum(found.hazards))[:-1]
         first, second = np.zeros(len(L)), np.zeros(len(L))
