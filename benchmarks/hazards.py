@@ -90,7 +90,9 @@ TABLES = {
 
 def frame(table: HazardTable, folder: Path = Path("/tmp")) -> pd.DataFrame:
     """Complete records of the columns, cached."""
-    cached = folder / f"hazards-{abs(hash(table.read)) if False else table.time}-{len(table.read)}.csv"
+    cached = (
+        folder / f"hazards-{abs(hash(table.read)) if False else table.time}-{len(table.read)}.csv"
+    )
     if not cached.exists():
         _of_r(table.read).to_csv(cached, index=False)
     found = pd.read_csv(cached)[[table.time, table.event, *table.terms]].astype(float).dropna()
@@ -99,7 +101,9 @@ def frame(table: HazardTable, folder: Path = Path("/tmp")) -> pd.DataFrame:
 
 def columns(table: HazardTable) -> list[Column]:
     named = [
-        Column(name, ColumnKind.BOOLEAN, 0, 1) if b is None else Column(name, ColumnKind.NUMERIC, *b)
+        Column(name, ColumnKind.BOOLEAN, 0, 1)
+        if b is None
+        else Column(name, ColumnKind.NUMERIC, *b)
         for name, b in table.terms.items()
     ]
     time = Column(table.time, ColumnKind.NUMERIC, 0, table.until)
@@ -139,16 +143,38 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     data, known = frame(table), columns(table)
     X = data[list(table.terms)].to_numpy()
     truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy())
-    rng, size = np.random.default_rng(seed), table.size or len(data)
-    query = HazardRegression(f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}", target=os.environ.get("HAZARD_TARGET", "likelihood"))
+    rng, size = (
+        np.random.default_rng(seed),
+        int(os.environ.get("HAZARD_N", table.size or len(data))),
+    )
+    query = HazardRegression(
+        f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}",
+        target=os.environ.get("HAZARD_TARGET", "likelihood"),
+    )
     held, given, widths, lost, forecast, bias = [], [], [], [], [], []
     for _ in range(samples):
         drawn = data.iloc[rng.integers(len(data), size=size)].reset_index(drop=True)
         block = {c: np.ascontiguousarray(drawn[c].to_numpy()) for c in drawn}
-        facts = DatasetFacts("t", "t", 1, "v", size, Schema(tuple(known), Unit()), profile_of(block, known))
+        facts = DatasetFacts(
+            "t", "t", 1, "v", size, Schema(tuple(known), Unit()), profile_of(block, known)
+        )
         plan = KIND.plan(facts, query, PrivacyCost(0, 0, rho_units(epsilon, DELTA)))
         fit = drive(plan.run(), whole(block)).result
-        fit = fit if isinstance(fit, dict) else {k: getattr(fit, k) for k in ("coefficients", "standard_errors", "estimable", "p_values", "privacy_standard_errors", "warnings")}
+        fit = (
+            fit
+            if isinstance(fit, dict)
+            else {
+                k: getattr(fit, k)
+                for k in (
+                    "coefficients",
+                    "standard_errors",
+                    "estimable",
+                    "p_values",
+                    "privacy_standard_errors",
+                    "warnings",
+                )
+            }
+        )
         x = drawn[list(table.terms)].to_numpy()
         own, error = cox(x, block[table.time], block[table.event])
         ok = np.array(fit["estimable"])

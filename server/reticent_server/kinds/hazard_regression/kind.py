@@ -18,7 +18,6 @@ from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard
 from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
 
-
 ONE_ROW = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", or make one row of each person.'
 
 
@@ -58,19 +57,20 @@ class HazardRegression(Query):
         ),
     ] = None
     target: Annotated[
-        Literal["likelihood", "robust"] | None,
+        Literal["robust", "likelihood"],
         Field(
             description="likelihood: what Cox's regression estimates on all records; the few largest scores are cut, and intervals allow for it "
-            "(one row a person). robust: persons far from the middle count less, which moves what is estimated. null: likelihood, of tables with "
-            "several rows a person robust."
+            "(one row a person). robust: persons far from the middle count less, which moves what is estimated."
         ),
-    ] = None
+    ] = "robust"
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
-
 
     def other_target(self) -> "HazardRegression | None":
         """Cox's partial likelihood beside a robust fit, and the reverse."""
-        return replace(self, target="likelihood" if self.target == "robust" else "robust")
+        target: Literal["robust", "likelihood"] = (
+            "likelihood" if self.target == "robust" else "robust"
+        )
+        return replace(self, target=target)
 
 
 def _plan(
@@ -85,12 +85,11 @@ def _plan(
         offset=query.offset,
         exposure=query.exposure,
     )
-    several = facts.schema.unit.max_rows > 1
-    if several and query.target == "likelihood":
-        raise InvalidQuery(ONE_ROW)
-    if not several:
-        robust = query.target == "robust"
+    robust = query.target == "robust"
+    if facts.schema.unit.max_rows == 1:
         return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust)
+    if not robust:
+        raise InvalidQuery(ONE_ROW)
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
 
 
@@ -104,6 +103,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x"),
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
         HazardRegression("Surv(k, b) ~ x", offset="y"),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood"),
     ),
     page="hazards",
 )

@@ -34,7 +34,11 @@ class PartialBudget:
     @property
     def shares(self) -> dict[str, int]:
         """ρ by name, beside those of the fit."""
-        return {"follow_up": self.table + self.entries, "baseline": self.rest, "moment": self.moment}
+        return {
+            "follow_up": self.table + self.entries,
+            "baseline": self.rest,
+            "moment": self.moment,
+        }
 
 
 def plan_partial_budget(sizes: Sizes, rho: int, *, masked: bool, late: bool) -> PartialBudget:

@@ -46,12 +46,12 @@ from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import Coordinates, second_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.rounds import whitening_rounds
-from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut, chosen_reach
+from reticent_server.fitting.row_tail import LEANING, LengthGrid, RowCut, chosen_cut, chosen_reach
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
 from reticent_server.fitting.whitening import Whitening
-from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
+from reticent_server.fitting.whole_budget import LEAST_REACH, RANK, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_newton import (
     LEAST_INFORMATION,
     Cuts,
@@ -86,11 +86,16 @@ REST = 1.5
 cumulative hazard above 1.5 is rare."""
 EARLY_STOP, STOP = 2.0, 8.0
 _START = 1.5  # of a predictor that is off before any step: a hazard ratio of 20 between extremes
+_DRIFT, _ROBUST_DRIFT = 0.25, 0.1
+"""Of a predictor, by which it may be off after the early steps: with scores cut at 2 % of the persons
+and follow-up that stops early the solution is another, by up to 7 standard errors (rotterdam)."""
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
-_EARLY_CUT = 0.02  # of public persons' scores, beyond the planned cut of an early step
+_EARLY_CUT, _LEAST_CUT = 0.05, 1e-3  # of public persons' scores, beyond the cut of an early step
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit within the floats
 _MOST_CORRECTED = 4.0  # times: what a hazard is corrected by
+_LEAST_RANK = 0.002
+_LEANING = 0.4
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
 _TINY = np.finfo(float).tiny
@@ -102,7 +107,7 @@ Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
 class PartialFit:
     """A released fit, in standardised units of the slopes. hazards: (J,) between the cuts at x̃ = 0,
     errors: (J,) relative, of persons and noise at the fit's coefficients; means: (J, k) ū in x̃, by
-    which they move with these.
+    which they move with these. far: what persons weigh, stop: where their follow-up ends.
     """
 
     fit: StandardFit
@@ -110,6 +115,8 @@ class PartialFit:
     hazards: FloatArray
     errors: FloatArray
     means: FloatArray
+    far: FarWeights | None
+    stop: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,15 +155,22 @@ class PartialNewton:
         )
         base = self._risk_table((yield self._table_step()), count)
         whitening = slopes_whitening(found)
-        self, weights = self._weighing(whitening)
+        weighed, weights = self._weighing(whitening)
         model = PersonsModel(
             whitening, self._reach**2, self.offset, 1.0, base.table, count, EARLY_STOP, weights
         )
+        return (yield from weighed.steps(model, base, count, present=present))
+
+    def steps(
+        self, model: PersonsModel, base: _Baseline, count: float, *, present: bool
+    ) -> Fitting:
+        """After the whitening and the table."""
         place = self._started(model, count, present=present)
         for _ in range(self.budget.fit.steps - WHOLE_STEPS):
             place = yield from self._early(place)
         model = replace(self._model(place), stop=self.stop)
-        place = self._at(replace(place, model=model))
+        room = prior(model.whitening, _DRIFT if self.radius is None else _ROBUST_DRIFT)
+        place = self._at(replace(place, model=model, state=place.state.widened(room)))
         place, cuts, base = yield from self._measured(place, base)
         whole = yield from self._first(place, cuts)
         for _ in range(WHOLE_STEPS - 2):
@@ -213,10 +227,8 @@ class PartialNewton:
     def _early(self, place: StepPlace) -> Generator[Step, tuple[Released, ...], StepPlace]:
         """The last of them with the roots' second moment, by which coordinates are turned."""
         score, budget, k = self._score(place), self.budget, self.sizes.size
-        clip = float(np.quantile(score.lengths, 1 - _EARLY_CUT))
-        parts: tuple[Part, ...] = (
-            VectorSum(k, clip, budget.fit.gradients[place.t], self._rows),
-        )
+        clip = float(np.quantile(score.lengths, 1 - self._early_share(place.state.count)))
+        parts: tuple[Part, ...] = (VectorSum(k, clip, budget.fit.gradients[place.t], self._rows),)
         last = place.t == TURN
         reach = self._reach
         if last:
@@ -233,11 +245,17 @@ class PartialNewton:
 
     def _stepped(self, place: StepPlace, mean: MeanScore) -> tuple[StepPlace, Moved]:
         state, curvature = place.state, place.curvature
-        seen = StepView(
-            state.covariance, curvature, mean.value, mean.noise, state.way, place.rows
-        )
+        seen = StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
         step = place.score.curvature.step(seen)
         return replace(place, state=_moved(place, step), t=place.t + 1), step
+
+    def _early_share(self, count: float) -> float:
+        """Of public persons' scores, beyond the cut of an early step: as many as those of all early
+        steps together would be cut at, by the rule of the last ones.
+        """
+        early = sum(self.budget.fit.gradients[:-WHOLE_STEPS])
+        sd = planned_sd(VectorSum(self.sizes.size, 1.0, early, self._rows))
+        return float(np.clip(RANK * sd / count, _LEAST_CUT, _EARLY_CUT))
 
     @property
     def _reach(self) -> float:
@@ -276,8 +294,10 @@ class PartialNewton:
         public = np.linalg.norm(persons.roots, axis=1)
         least = LEAST_REACH * sqrt(k)
         reach, lost = chosen_reach(grid, second, count, public, unit * sqrt(2 * k) / count, least)
-        rank = planned_rank(self.sizes, budget)
-        cuts = Cuts(chosen_cut(grid, first, count, rank), reach, lost)
+        rank = max(planned_rank(self.sizes, budget), _LEAST_RANK * count)
+        cut = chosen_cut(grid, first, count, rank)
+        cut = replace(cut, excess=_LEANING / LEANING * cut.excess)
+        cuts = Cuts(cut, reach, lost)
         base = corrected(base, self.cuts, third)
         model = replace(self._model(place), table=base.table)
         return self._at(replace(place, model=model)), cuts, base
@@ -328,9 +348,7 @@ class PartialNewton:
         place, curvature, mean = whole.place, whole.curvature, whole.mean
         chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
         state = place.state
-        seen = StepView(
-            state.covariance, curvature, mean.value, mean.noise, state.way, place.rows
-        )
+        seen = StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
         step = shortened(place.score.curvature.last_step(seen), _REACH / whole.cuts.score.length)
         place = replace(place, state=_moved(place, step), t=place.t + 1)
         place = replace(place, score=self._score(place))
@@ -354,7 +372,9 @@ class PartialNewton:
         spent, area = np.diff(upto, prepend=0.0), np.diff(areas, axis=0, prepend=0.0)
         lengths = np.diff(self.cuts, prepend=0.0)
         means = area / np.maximum(spent, _TINY)[:, None]
-        return PartialFit(fit, self.coding, spent / lengths, base.errors, means)
+        return PartialFit(
+            fit, self.coding, spent / lengths, base.errors, means, self.far, self.stop
+        )
 
 
 def shortened(step: Moved, most: float) -> Moved:
@@ -452,9 +472,7 @@ def risk_table(
     least = np.maximum(events, np.sqrt(noise) + 1.0)
     errors = np.sqrt(least + noise) / least
     smooth = _calmed(table.events[0], position, least)
-    found = RiskTable(
-        np.asarray(fine.cuts), smooth, np.maximum(at_risk, 1.0), np.ones(K)
-    )
+    found = RiskTable(np.asarray(fine.cuts), smooth, np.maximum(at_risk, 1.0), np.ones(K))
     return _Baseline(found, errors)
 
 
@@ -483,4 +501,3 @@ def corrected(base: _Baseline, cuts: tuple[float, ...], rest: Released) -> _Base
     errors = np.sqrt(persons + (1 - gain) * before)
     moved = replace(table, correction=table.correction * (ratio**gain)[position])
     return _Baseline(moved, errors)
-

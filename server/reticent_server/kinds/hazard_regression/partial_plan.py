@@ -31,18 +31,16 @@ from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
+from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import UNBOUNDED
-from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
     plan_partial_budget,
 )
 from reticent_server.kinds.hazard_regression.partial_newton import (
-    EARLY_STOP as ROBUST_STOP,
-)
-from reticent_server.kinds.hazard_regression.partial_newton import (
+    EARLY_STOP,
     STOP,
     PartialNewton,
     slopes_whitening,
@@ -120,13 +118,17 @@ class PartialPlan(Planned):
             answers=ROBUST_HAZARDS if self.robust else PARTIAL_LIKELIHOOD,
             columns=self.asked.design.columns,
             rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
-            mechanism="noisy Newton (scores of Cox's partial likelihood cut as a whole), discrete Gaussian sums",
+            mechanism=f"noisy Newton ({self._scores}), discrete Gaussian sums",
             reference="Cox (1975); Breslow (1974); Avella-Medina, Bradshaw & Loh (2023)",
             passes=self._passes,
             column_ms=self._column_ms,
             draws=self._draws,
             gaussian_counts=self._gaussian_counts,
         )
+
+    @property
+    def _scores(self) -> str:
+        return "weighted scores of hazards" if self.robust else "scores cut as a whole"
 
     @property
     def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
@@ -217,7 +219,7 @@ class PartialPlan(Planned):
             columns=columns,
             cuts=asked.cuts,
             radius=RADIUS if self.robust else None,
-            stop=ROBUST_STOP if self.robust else STOP,
+            stop=EARLY_STOP if self.robust else STOP,
         )
 
     def run(self) -> Recipe:
@@ -255,9 +257,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     """(k,) privacy over sampling standard errors of the slopes, at β = 0."""
     k, count = sizes.size, sizes.expected_n
     start = unwhitened(newton.coordinates, _WIDE * (k + 1))
-    model = PersonsModel(
-        slopes_whitening(start), UNBOUNDED, newton.offset, 1.0, table, count
-    )
+    model = PersonsModel(slopes_whitening(start), UNBOUNDED, newton.offset, 1.0, table, count)
     theta = np.zeros(k)
     score = model.score_at(theta)
     J = model.curvature(score, theta, np.zeros((k, k)))

@@ -116,11 +116,12 @@ class Followed:
     ) -> tuple[FloatArray, FloatArray]:
         """Scores and roots (k, rows) of regressors u = Wx̃ (k, rows)."""
         rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
-        return self.stopped(known, rate)._residuals(known, u, W, rate)
+        return self.stopped(known, rate).unstopped_residuals(known, u, W, rate)
 
-    def _residuals(
+    def unstopped_residuals(
         self, known: KnownBaseline, u: FloatArray, W: FloatArray, rate: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
+        """The same of follow-up as it is, rate: (rows,) e^η."""
         nodes, last = known.nodes, known.ends[-1]
         H = rate * self._over(nodes, known.cumulative)
         position = np.minimum(np.searchsorted(known.ends, self.time), len(known.ends) - 1)

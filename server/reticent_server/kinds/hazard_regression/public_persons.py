@@ -174,7 +174,9 @@ class PersonsModel(PublicModel):
         eta = U @ theta + self.offset
         found = expected(self._table, U, eta, self.count, self.far)
         known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
-        lengths = np.linalg.norm(public_persons(self._table, known, U, eta, self.far).scores, axis=1)
+        lengths = np.linalg.norm(
+            public_persons(self._table, known, U, eta, self.far).scores, axis=1
+        )
         inside = replace(known, means=np.linalg.solve(W, found.means.T).T)
         even = np.full(len(lengths), 1 / len(lengths))
         return PartialScore(scale=1.0, known=inside, lengths=lengths, weights=even)
@@ -189,8 +191,7 @@ class PersonsModel(PublicModel):
         return LocalRows(X, self.predictor(score, theta), np.ones(len(X)), persons.spent)
 
     def weight_of_events(self, theta: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k).
-        """
+        """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k)."""
         U, table = self._weighed_rows, self._table
         eta = U @ theta + self.offset
         found = expected(table, U, eta, self.count, self.far)
