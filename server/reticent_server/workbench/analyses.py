@@ -6,13 +6,13 @@ Nothing here reads a record or charges anybody: it is post-processing of one rel
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from reticent_server.errors import InvalidQuery, InvalidRequest
+from reticent_server.workbench.controls import listed_texts
 
 if TYPE_CHECKING:  # imported where a study is read: three tenths of a second
     from reticent.kinds.study import Study, StudyFit
@@ -25,9 +25,6 @@ MOST_TEXT = 2_000
 
 MOST_VARIATIONS = 40
 """Formulas of a specification curve, and names of a list: each is a fit of some milliseconds."""
-
-_SEPARATOR = re.compile(r"\n|,(?![^(\[]*[)\]])")
-"""A comma that stands in no brackets, or a new line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +105,10 @@ def _argument(field: AnalysisField, text: str) -> Argument:
         raise InvalidRequest(f"{field.label}: it is needed.")
     if not field.is_list:
         return text or None
-    parts = [part.strip() for part in _SEPARATOR.split(text) if part.strip()]
-    if len(parts) > MOST_VARIATIONS:
+    listed = listed_texts(text)
+    if len(listed) > MOST_VARIATIONS:
         raise InvalidRequest(f"{field.label}: name at most {MOST_VARIATIONS}.")
-    return parts or None
+    return listed or None
 
 
 def _in_r(value: Argument) -> str:
