@@ -36,6 +36,7 @@ WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+x&epsilon=1"
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+garde&epsilon=1"]
 WORKBENCH += ["datasets/people?choose=t_test"]
 
+
 def over(page: Page, paths: list[str], looks: list[tuple[int, Theme, dict[str, object]]]) -> None:
     found = []
     for path in paths:

@@ -192,9 +192,7 @@ def _partial(study: "Study", x: str, y: str, given: list[str] | None) -> Json:
     }
 
 
-def _mediation(
-    study: "Study", x: str, mediator: str, y: str, controls: list[str] | None
-) -> Json:
+def _mediation(study: "Study", x: str, mediator: str, y: str, controls: list[str] | None) -> Json:
     found = study.mediation(x, mediator, y, controls or ())
     return {
         "effects": [_EFFECTS[name] for name in found.effects],

@@ -130,9 +130,7 @@ def _desk(visit: Asking, release_id: str) -> Response:
     chosen = ANALYSES.get(query.get("choose") or query.get("analysis", ""), None)
     analysis = chosen or next(iter(ANALYSES.values()))
     texts = {each.name: query.get(each.key, "").strip() for each in analysis.fields}
-    draft = _with_column(
-        DeskEntry(analysis, query.get("group", ""), texts), query.get("add", "")
-    )
+    draft = _with_column(DeskEntry(analysis, query.get("group", ""), texts), query.get("add", ""))
     problem = ""
     if "run" in query:
         try:
@@ -209,9 +207,7 @@ def _export(visit: Asking, release_id: str, form: str) -> Response:
     else:
         documents = [each.document(release) for each in entries]
         content = b"\n".join(made.write(each, url) for each in documents)
-    headers = {
-        "Content-Disposition": f'attachment; filename="{release["id"]}-desk{made.ending}"'
-    }
+    headers = {"Content-Disposition": f'attachment; filename="{release["id"]}-desk{made.ending}"'}
     return visit.keep(Response(content, media_type=made.media_type, headers=headers))
 
 

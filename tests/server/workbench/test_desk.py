@@ -66,7 +66,11 @@ def path(study: Mapping[str, Any]) -> str:
 
 
 def compute(
-    browser: Browser, study: Mapping[str, Any], name: str, done: list[str] | None = None, **more: str
+    browser: Browser,
+    study: Mapping[str, Any],
+    name: str,
+    done: list[str] | None = None,
+    **more: str,
 ) -> httpx.Response:
     """The form, sent."""
     fields = {f"f.{k}": v for k, v in ASKED[name].items()}
@@ -142,9 +146,7 @@ def test_a_script_makes_the_same_numbers(studies: Any) -> None:
     in_r = ana.get(f"{path(study)}/export/r?{every}").text
     assert 'study_robustness(answer, "y ~ x", c("+ k", "+ g", "y ~ x + k + b"))' in in_r
     assert 'study_mediation(answer, "k", "x", "y", c("b"))' in in_r
-    of_b = done_of(
-        ana.get(f"{path(grouped)}?analysis=regression&f.formula=y+~+x&group=b&run=1")
-    )
+    of_b = done_of(ana.get(f"{path(grouped)}?analysis=regression&f.formula=y+~+x&group=b&run=1"))
     one = ana.get(f"{path(grouped)}/export/python?{urlencode({'done': of_b}, doseq=True)}").text
     assert 'print(release["b"].ols("y ~ x"))' in one
     book = ana.get(f"{path(study)}/export/notebook?{every}").json()
@@ -197,7 +199,9 @@ def test_columns_are_added_by_a_press(studies: Any) -> None:
     ana, text = bench.browser("ana"), ""
     for column in ("y", "x", "C(g)"):
         asked = urlencode({"analysis": "regression", "f.formula": text, "add": f"formula:{column}"})
-        found = re.search(r"<textarea[^>]*>([^<]*)</textarea>", ana.get(f"{path(study)}?{asked}").text)
+        found = re.search(
+            r"<textarea[^>]*>([^<]*)</textarea>", ana.get(f"{path(study)}?{asked}").text
+        )
         assert found
         text = html.unescape(found[1])
     assert text == "y ~ x + C(g)"
@@ -222,6 +226,6 @@ def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
     script = bob.get(f"{path(study)}/export/python?{urlencode(token)}").text
     assert 'client.dataset("people").published() if each.id ==' in script
     assert bob.get(f"{path(study)}/export/r?{urlencode(token)}").status_code == 404
-    assert "open the study desk" in bench.browser("ana").get(
-        f"/workbench/releases/{study['id']}"
-    ).text
+    assert (
+        "open the study desk" in bench.browser("ana").get(f"/workbench/releases/{study['id']}").text
+    )
