@@ -34,7 +34,7 @@ CONSOLE += ["ledger", "ledger/verify", "tables"]
 WORKBENCH = ["", "releases", "studies", "budget", "datasets/people"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+x&epsilon=1"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+garde&epsilon=1"]
-WORKBENCH += ["datasets/people?choose=t_test"]
+WORKBENCH += ["datasets/people?choose=t_test", "datasets/people/table-1"]
 
 
 def over(page: Page, paths: list[str], looks: list[tuple[int, Theme, dict[str, object]]]) -> None:

@@ -23,6 +23,7 @@ from reticent_server.workbench import exports
 from reticent_server.workbench.asking import Asking, Cancelling, asker
 from reticent_server.workbench.desk import is_study
 from reticent_server.workbench.drafts import query_texts
+from reticent_server.workbench.table_one import is_description
 
 router = pages_router("workbench")
 
@@ -73,6 +74,7 @@ def release(visit: Asking, release_id: str) -> Response:
         again=f"/workbench/datasets/{document['dataset']}?{urlencode(again)}",
         formats=exports.formats(),
         has_desk=is_study(document),
+        has_table_one=is_description(document),
     )
 
 
