@@ -6,7 +6,7 @@ Nothing here reads a record or charges anybody: it is post-processing of one rel
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -122,11 +122,11 @@ def _number(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def _numbers(values: Sequence[float]) -> list[float | None]:
+def _numbers(values: Iterable[float]) -> list[float | None]:
     return [_number(value) for value in values]
 
 
-def _intervals(ends: Sequence[Sequence[float]]) -> list[list[float | None]]:
+def _intervals(ends: Iterable[Iterable[float]]) -> list[list[float | None]]:
     return [_numbers(each) for each in ends]
 
 
