@@ -119,7 +119,7 @@ class RegressionResult:
     condition or missing cells; sum_of_weights: the same of a weighted one. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects:
     "person" where terms and response are deviations from a person's means. statistics: where the
-    question asks for them.
+    question asks for them. baselines: by column of a factor, the level that has no term.
     """
 
     terms: list[str]
@@ -160,3 +160,4 @@ class RegressionResult:
     effects: str | None = None
     statistics: FitStatistics | None = None
     cut: Cut | None = None
+    baselines: dict[str, str] | None = None
