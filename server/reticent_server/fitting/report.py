@@ -130,6 +130,7 @@ def fit_result(
     beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
         "terms": list(coding.design.names),
+        **_baselines(coding),
         "coefficients": beta.tolist(),
         "standard_errors": se.tolist(),
         "covariance": estimates.covariance.tolist(),
@@ -151,6 +152,11 @@ def fit_result(
         **_records(coding, fit),
         **_clusters(estimates, fit),
     }
+
+
+def _baselines(coding: Coding) -> dict[str, Any]:
+    """The levels that have no column, of a design with factors."""
+    return {"baselines": dict(found)} if (found := coding.design.baselines) else {}
 
 
 def _cut(estimates: Reported, cut: RowCut | None) -> dict[str, Any]:
