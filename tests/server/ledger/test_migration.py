@@ -2,8 +2,8 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from stat import S_IMODE
+from typing import Any
 
 import pytest
 from alembic import command
