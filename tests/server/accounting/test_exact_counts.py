@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact profile of counts against mpmath, all events of two cells, and dp-accounting."""
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_what_is_beyond_the_last_term_is_counted(monkeypatch: pytest.MonkeyPatch
     """With sums that end early the bound stays one."""
     exact_counts._weights.cache_clear()
     exact_counts._most_norm.cache_clear()
-    monkeypatch.setattr(exact_counts, "_NEGLIGIBLE", exact_counts.Decimal("0.2"))
+    monkeypatch.setattr(exact_counts, "_NEGLIGIBLE", Decimal("0.2"))
     try:
         for variance, epsilon in ((4.8, 2.0), (18.0, 1.0)):
             assert bound(variance, epsilon) > true_delta(variance, epsilon, 1)

@@ -3,6 +3,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
+from typing import Any
 
 import pytest
 from alembic import command
@@ -117,7 +118,7 @@ def test_accounts_and_charges_of_before_the_rule_gdp_are_kept_as_they_were(
     database_url: str, engine: Engine, ledger: Ledger
 ) -> None:
     """With data of every earlier rule, through the migrations of populations and of gdp."""
-    given = {"epsilon": 1.0, "delta": 1e-6, "by": "carol"}
+    given: Any = {"epsilon": 1.0, "delta": 1e-6, "by": "carol"}
     ledger.set_population_cap("flats", rule="zcdp", **given)
     open_accounts(ledger)
     before_gdp = replace(TENTH, gaussian=0)
