@@ -74,8 +74,7 @@ class ExpectedGround:
         """After a round whose release is what the rows lead to expect. rounds: before it. sd: of
         its noise, of n records. last: no further round follows.
 
-        Rows of which a direction has none, or noise that is larger than all else, take the round's
-        own way, and may be turned.
+        Rows of which a direction has none take the round's own way, and are turned.
         """
         if self._has(before.rows) and before.uninformed:
             moment = _moment(self, radius_squared)
