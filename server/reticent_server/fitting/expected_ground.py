@@ -7,6 +7,7 @@ prior of the way are worked out once for all of them.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -110,7 +111,9 @@ def expected_ground(coordinates: Coordinates) -> ExpectedGround:
     numbers = [k for k in (FORECAST_ROWS, 2 * FORECAST_ROWS, len(whole)) if k <= len(whole)]
     usable = (k for k in numbers if not _singular(whole[:k], radius))
     rows = whole[: next(usable, FORECAST_ROWS)]
-    quick = rows if rows.shape[1] <= USUAL else rows.astype(np.float32)
+    quick: FloatArray = (
+        rows if rows.shape[1] <= USUAL else cast(FloatArray, rows.astype(np.float32))
+    )
     return ExpectedGround(replace(coordinates, rows=rows), quick)
 
 

@@ -81,7 +81,7 @@ class ExpectedFrame:
         """(q, q) covariance of what H = J/unit is wrong by, times a way of these squares (q,)."""
         spread = spread_of_error(squared, known.error, known.shape) / unit**2
         if np.all(spread == spread[0]):
-            return spread[0] * self.J
+            return np.asarray(spread[0] * self.J)
         V = self.back * np.sqrt(spread)
         return np.asarray(V @ V.T)
 

@@ -28,7 +28,7 @@ from support.processes.identity_provider import CLIENT, SECRET
 
 
 @dataclass
-class SignIns:
+class ProviderVisits:
     """What is asked of a running provider, as this server, and by a browser."""
 
     provider: CertifiedProvider
@@ -65,53 +65,53 @@ class SignIns:
 
 
 @pytest.fixture(scope="module")
-def sign_ins() -> Iterator[SignIns]:
+def visits() -> Iterator[ProviderVisits]:
     with certified_provider() as provider:
         clock = SystemClock()
         issuer = Issuer(provider.issuer, Fetcher(), clock)
         own = ClientRegistration(CLIENT, REDIRECT, SECRET)
-        yield SignIns(provider, Flow(issuer, Tokens(issuer, clock, ("RS256",)), own, ""))
+        yield ProviderVisits(provider, Flow(issuer, Tokens(issuer, clock, ("RS256",)), own, ""))
         issuer.close()
 
 
-def test_somebody_signs_in(sign_ins: SignIns) -> None:
-    begun = sign_ins.begun(1)
-    query = sign_ins.visited(begun)
+def test_somebody_signs_in(visits: ProviderVisits) -> None:
+    begun = visits.begun(1)
+    query = visits.visited(begun)
     assert query["at"].startswith(REDIRECT)
     assert is_reply(begun, query)
-    claims = sign_ins.finished(begun, query)
+    claims = visits.finished(begun, query)
     assert claims is not None
     assert claims["sub"] == "s-carol"
 
 
-def test_a_code_is_used_once(sign_ins: SignIns) -> None:
-    begun = sign_ins.begun(2)
-    query = sign_ins.visited(begun)
-    assert sign_ins.finished(begun, query) is not None
-    assert sign_ins.finished(begun, query) is None
+def test_a_code_is_used_once(visits: ProviderVisits) -> None:
+    begun = visits.begun(2)
+    query = visits.visited(begun)
+    assert visits.finished(begun, query) is not None
+    assert visits.finished(begun, query) is None
 
 
-def test_a_code_of_another_attempt_is_not_exchanged(sign_ins: SignIns) -> None:
+def test_a_code_of_another_attempt_is_not_exchanged(visits: ProviderVisits) -> None:
     """Somebody's code in the victim's browser, with the victim's own state: the verifier differs."""
-    attacker, victim = sign_ins.begun(3), sign_ins.begun(4)
-    code = sign_ins.visited(attacker)["code"]
-    assert sign_ins.finished(victim, {"code": code, "state": victim.state}) is None
+    attacker, victim = visits.begun(3), visits.begun(4)
+    code = visits.visited(attacker)["code"]
+    assert visits.finished(victim, {"code": code, "state": victim.state}) is None
     assert not is_reply(victim, {"code": code, "state": attacker.state})
 
 
-def test_a_code_without_a_challenge_is_bound_by_its_nonce(sign_ins: SignIns) -> None:
+def test_a_code_without_a_challenge_is_bound_by_its_nonce(visits: ProviderVisits) -> None:
     """Authlib gives a confidential client a code that no verifier is asked for."""
-    attacker, victim = sign_ins.begun(9), sign_ins.begun(10)
+    attacker, victim = visits.begun(9), visits.begun(10)
     bare: dict[str, Any] = {"code_challenge": None, "code_challenge_method": None}
-    code = sign_ins.visited(attacker, **bare)["code"]
-    assert sign_ins.finished(victim, {"code": code, "state": victim.state}) is None
+    code = visits.visited(attacker, **bare)["code"]
+    assert visits.finished(victim, {"code": code, "state": victim.state}) is None
 
 
-def test_a_code_of_another_client_is_not_exchanged(sign_ins: SignIns) -> None:
-    begun = sign_ins.begun(5)
-    query = sign_ins.visited(begun, client_id=OTHER, redirect_uri=OTHER_REDIRECT)
+def test_a_code_of_another_client_is_not_exchanged(visits: ProviderVisits) -> None:
+    begun = visits.begun(5)
+    query = visits.visited(begun, client_id=OTHER, redirect_uri=OTHER_REDIRECT)
     assert query["at"].startswith(OTHER_REDIRECT)
-    assert sign_ins.finished(begun, query) is None
+    assert visits.finished(begun, query) is None
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_code_of_another_client_is_not_exchanged(sign_ins: SignIns) -> None:
     ],
     ids=lambda changed: "-".join(changed.values())[:40],
 )
-def test_a_code_goes_nowhere_else(sign_ins: SignIns, changed: dict[str, Any]) -> None:
-    assert sign_ins.visited(sign_ins.begun(6), **changed) == {}
+def test_a_code_goes_nowhere_else(visits: ProviderVisits, changed: dict[str, Any]) -> None:
+    assert visits.visited(visits.begun(6), **changed) == {}
 
 
 @pytest.mark.parametrize(
@@ -141,17 +141,17 @@ def test_a_code_goes_nowhere_else(sign_ins: SignIns, changed: dict[str, Any]) ->
     ids=lambda changed: next(iter(changed)) + str(next(iter(changed.values()))),
 )
 def test_an_address_that_was_changed_opens_nothing(
-    sign_ins: SignIns, changed: dict[str, Any]
+    visits: ProviderVisits, changed: dict[str, Any]
 ) -> None:
-    begun = sign_ins.begun(8)
-    assert sign_ins.finished(begun, sign_ins.visited(begun, **changed)) is None
+    begun = visits.begun(8)
+    assert visits.finished(begun, visits.visited(begun, **changed)) is None
 
 
-def test_another_secret_is_refused(sign_ins: SignIns) -> None:
-    issuer = Issuer(sign_ins.provider.issuer, Fetcher(), SystemClock())
+def test_another_secret_is_refused(visits: ProviderVisits) -> None:
+    issuer = Issuer(visits.provider.issuer, Fetcher(), SystemClock())
     own = ClientRegistration(CLIENT, REDIRECT, "not the secret")
-    stranger = SignIns(
-        sign_ins.provider, Flow(issuer, Tokens(issuer, SystemClock(), ("RS256",)), own, "")
+    stranger = ProviderVisits(
+        visits.provider, Flow(issuer, Tokens(issuer, SystemClock(), ("RS256",)), own, "")
     )
     try:
         begun = stranger.begun(7)

@@ -150,12 +150,14 @@ class CertifiedProvider(AuthorizationServer):  # type: ignore[misc]
             return 200, {"keys": [rsa(1).as_dict(private=False)]}, []
         asked = FormRequest(method, path, given, headers)
         if path == "/token":
-            return self.create_token_response(asked)
+            made: Reply = self.create_token_response(asked)
+            return made
         try:
             grant = self.get_consent_grant(asked, end_user=self.user)
         except OAuth2Error as error:  # a page of the provider's own, which leads nowhere
             return 400, {"error": error.error}, []
-        return self.create_authorization_response(asked, grant_user=self.user, grant=grant)
+        back: Reply = self.create_authorization_response(asked, grant_user=self.user, grant=grant)
+        return back
 
     def _discovery(self) -> dict[str, Any]:
         return {
