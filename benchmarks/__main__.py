@@ -11,6 +11,7 @@ NAMES = (
     "glm",
     "curves",
     "speed",
+    "planning",
     "peers",
     "scale",
     "persons",

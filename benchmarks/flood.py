@@ -10,6 +10,10 @@ taken. Strangers send bodies that drip, that are packed, and that are too long, 
 for what is not theirs. Of sixteen analysts, fifteen meanwhile look at their budgets and plan, once
 a second, and one fits. The same sixteen alone come first.
 
+The last lines say PASS or FAIL of each goal. Times are no verdict on a machine that is not quiet:
+where the sixteen alone wait longer than QUIET for their budgets, they say so, and memory alone is
+judged. Ends with 1 where a goal is missed, with 2 where the machine was not quiet.
+
 BENCH_SECONDS   (300)  of the flood; the sixteen have a fifth of it alone before
 BENCH_RATE      (64)   expensive questions a second, of all flooders together
 BENCH_FLOODERS  (8)    keys that send them
@@ -57,6 +61,8 @@ PACKED_BYTES = 50_000_000  # of which gzip makes 50 KB
 TOO_LONG, DEEP = 1_000_000, 60_000  # bytes of a body and of a head; brackets within each other
 DRIPPING = 32  # connections that send a byte a second
 GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
+QUIET = {"alone budget p99": 0.1, "alone fit p95": 1.5}
+"""Seconds of the sixteen alone on a quiet machine at the most: .02 and .7 with two free cores."""
 
 
 @dataclass
@@ -348,9 +354,9 @@ def measured(folder):
         for label, share in (("median", 0.5), ("p95", 0.95), ("p99", 0.99))
     }
     found |= {f"{name} replies": dict(counts) for name, counts in place.statuses.items()}
-    ratio = found["flooded fit p95"] / found["alone fit p95"]
+    ratio = (found["flooded fit p95"] or LONGEST) / (found["alone fit p95"] or LONGEST)
     return found | {
-        "budget_p99": found["flooded budget p99"],
+        "budget_p99": found["flooded budget p99"] or LONGEST,
         "fit_p95_ratio": round(ratio, 2),
         "memory_idle_mb": round(idle),
         "memory_mb": round(most - idle),
@@ -363,9 +369,24 @@ def main() -> None:
     for name, value in found.items():
         print(f"{name:28} {value}")
     print(json.dumps({"benchmark": "flood", "seconds": SECONDS, "rate": RATE} | found))
-    missed = [name for name, goal in GOALS.items() if found[name] > goal]
-    if missed:
-        sys.exit(f"missed: {', '.join(missed)}")
+    lines, code = verdict(found)
+    print("\n".join(lines))
+    sys.exit(code)
+
+
+def verdict(found):
+    """(lines, exit code): of each goal, and of the machine before the flood."""
+    busy = [name for name, most in QUIET.items() if (found[name] or LONGEST) > most]
+    lines = [f"machine not quiet: {name} {found[name]} s (at most {QUIET[name]})" for name in busy]
+    missed = False
+    for name, goal in GOALS.items():
+        if busy and name != "memory_mb":
+            lines.append(f"{name}: no verdict, {found[name]} (goal {goal})")
+            continue
+        met = found[name] <= goal
+        missed |= not met
+        lines.append(f"{name}: {'PASS' if met else 'FAIL'}, {found[name]} (goal {goal})")
+    return lines, 1 if missed else 2 if busy else 0
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ prior of the way are worked out once for all of them.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 
@@ -74,8 +75,7 @@ class ExpectedGround:
         """After a round whose release is what the rows lead to expect. rounds: before it. sd: of
         its noise, of n records. last: no further round follows.
 
-        Rows of which a direction has none, or noise that is larger than all else, take the round's
-        own way, and may be turned.
+        Rows of which a direction has none take the round's own way, and are turned.
         """
         if self._has(before.rows) and before.uninformed:
             moment = _moment(self, radius_squared)
@@ -111,7 +111,9 @@ def expected_ground(coordinates: Coordinates) -> ExpectedGround:
     numbers = [k for k in (FORECAST_ROWS, 2 * FORECAST_ROWS, len(whole)) if k <= len(whole)]
     usable = (k for k in numbers if not _singular(whole[:k], radius))
     rows = whole[: next(usable, FORECAST_ROWS)]
-    quick = rows if rows.shape[1] <= USUAL else rows.astype(np.float32)
+    quick: FloatArray = (
+        rows if rows.shape[1] <= USUAL else cast(FloatArray, rows.astype(np.float32))
+    )
     return ExpectedGround(replace(coordinates, rows=rows), quick)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsm, strmm
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.filter import LEAST_NOISE, Correction, spread_of_error
+from reticent_server.fitting.filter import LEAST_NOISE, SMALLEST, Correction, spread_of_error
 from reticent_server.fitting.whitening import on_average
-from reticent_server.numerics.matrices import cholesky, power
+from reticent_server.numerics.matrices import cholesky, floored, power
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,9 +81,20 @@ class ExpectedFrame:
         """(q, q) covariance of what H = J/unit is wrong by, times a way of these squares (q,)."""
         spread = spread_of_error(squared, known.error, known.shape) / unit**2
         if np.all(spread == spread[0]):
-            return spread[0] * self.J
+            return np.asarray(spread[0] * self.J)
         V = self.back * np.sqrt(spread)
         return np.asarray(V @ V.T)
+
+
+def usable(J: FloatArray) -> FloatArray:
+    """J (q, q) with eigenvalues of SMALLEST at least, which costs a decomposition only where they
+    are below.
+    """
+    try:
+        np.linalg.cholesky(J - SMALLEST * np.eye(len(J)))
+    except np.linalg.LinAlgError:
+        return floored(J, SMALLEST)
+    return J
 
 
 def triangular_root(matrix: FloatArray) -> FloatArray:

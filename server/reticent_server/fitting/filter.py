@@ -30,7 +30,7 @@ from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import floored, power
 
 # relative eigenvalue at which an expected curvature is inverted: smaller ones are rounding
-_SMALLEST = 1e-9
+SMALLEST = 1e-9
 _DRIFT = 0.03  # relative change of E between the step at which it was measured and the end
 _FAR = 0.7  # see missed_curvature
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
@@ -83,7 +83,7 @@ def corrected_curvature(
     J: FloatArray, unit: float, known: Correction, back: FloatArray | None = None
 ) -> StepCurvature:
     """Of the public rows' J (q, q) at a step. back: its root, where that is known."""
-    back = power(J, 0.5, _SMALLEST) if back is None else back
+    back = power(J, 0.5, SMALLEST) if back is None else back
     return StepCurvature(back @ known.E @ back, known.E, unit, back, known.error, known.shape)
 
 
@@ -161,14 +161,14 @@ def prior(whitening: Whitening, offset: float) -> FloatArray:
 def prior_of(U: FloatArray) -> FloatArray:
     """The same for an offset of 1, of rows U (rows, q)."""
     norms = np.sum(U**2, axis=1)
-    root = power(second_moment(U), 0.5, _SMALLEST)
-    fourth = (U * norms[:, None]).T @ U / len(U) + _SMALLEST * np.eye(U.shape[1])
+    root = power(second_moment(U), 0.5, SMALLEST)
+    fourth = (U * norms[:, None]).T @ U / len(U) + SMALLEST * np.eye(U.shape[1])
     return np.asarray(root @ np.linalg.solve(fourth, root))
 
 
 def within(way: FloatArray) -> FloatArray:
     """A way (q,), or the part of it that is as long as may be."""
-    return way * min(1.0, _LONGEST / max(float(np.linalg.norm(way)), _SMALLEST))
+    return way * min(1.0, _LONGEST / max(float(np.linalg.norm(way)), SMALLEST))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

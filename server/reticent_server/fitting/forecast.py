@@ -21,7 +21,7 @@ from reticent_server.domain.steps import FloatArray, GramSum, VectorSum
 from reticent_server.fitting import trust
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.expected_ground import ExpectedGround, expected_ground
-from reticent_server.fitting.expected_way import ExpectedFrame
+from reticent_server.fitting.expected_way import ExpectedFrame, usable
 from reticent_server.fitting.filter import measured_as_expected, missed_share, no_correction
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.newton import NoisyNewton, PlannedStep
@@ -171,7 +171,7 @@ def _last_step(fit: NoisyNewton) -> _LastStep:
         checkpoint()
         step = fit.planned_step(t, scale, public)
         score, model = step.score, step.model
-        J = model.curvature_over(score, theta, variance)
+        J = usable(model.curvature_over(score, theta, variance))
         H, frame = J / score.unit, ExpectedFrame(J, whitening.free)
         if fit.passes.rejoins(t):
             way = way.widened(fit.passes.allowance(H, model.meat(score, theta), n))

@@ -205,8 +205,8 @@ def whitened_as_expected(
     released entry, relative to the records.
 
     The free axes after a round are eigenvectors of I and noise, which may point anywhere: each is
-    given what they have on average. Noise of more than twice an eigenvalue of 1 is all that such a
-    round has seen.
+    given what they have on average. What a round has seen, g ν, is below 1/√2 whatever its noise,
+    so that no eigenvalue counts more than 1.
     """
     q, free = len(before.transform), before.free
     noise = sd * variances
@@ -214,11 +214,8 @@ def whitened_as_expected(
     seen = np.sqrt(on_average((gain * noise) ** 2, free))
     rest = on_average(((1 - gain) * _PRIOR / 2) ** 2 / q, free)
     error = _after(gain, before.error, np.sqrt(seen**2 + rest)[:free], free)
-    information = np.ones(q)
-    information[:free] = np.maximum(1.0, seen[:free] / 2)
     return replace(
         before,
-        information=np.diag(information),
         error=np.maximum(error, _LEAST_ERROR),
         noise=seen,
         moment=moment,

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `python -m benchmarks flood` says at its end, of figures that are given."""
+
+from typing import Any
+
+import pytest
+from benchmarks.flood import verdict
+
+GOOD = {
+    "alone budget p99": 0.02,
+    "alone fit p95": 0.7,
+    "budget_p99": 0.2,
+    "fit_p95_ratio": 1.4,
+    "memory_mb": 400,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        ({}, 0, "budget_p99: PASS"),
+        ({"budget_p99": 0.51}, 1, "budget_p99: FAIL"),
+        ({"fit_p95_ratio": 2.1}, 1, "fit_p95_ratio: FAIL"),
+        ({"memory_mb": 601}, 1, "memory_mb: FAIL"),
+        ({"alone budget p99": 6.5, "budget_p99": 9.0}, 2, "machine not quiet: alone budget p99"),
+        ({"alone fit p95": 4.0, "fit_p95_ratio": 5.0}, 2, "fit_p95_ratio: no verdict"),
+        ({"alone fit p95": None}, 2, "machine not quiet"),
+        ({"alone fit p95": 4.0, "memory_mb": 827}, 1, "memory_mb: FAIL"),
+    ],
+)
+def test_each_goal_has_a_verdict(change: dict[str, Any], code: int, said: str) -> None:
+    lines, found = verdict(GOOD | change)
+    assert found == code
+    assert any(line.startswith(said) for line in lines)
