@@ -158,7 +158,8 @@ class Design:
                 self._check_known(column, (*levels, known), others)
             elif len(others) > self.has_baseline(column):
                 raise InvalidFormula(
-                    f"{column} has the levels {', '.join(levels)} and at most one baseline in this fit; "
+                    f"{column} has the levels {', '.join(levels)} and at most one baseline in "
+                    "this fit; "
                     f"{', '.join(others)} cannot all be it."
                 )
 
@@ -175,7 +176,8 @@ class Design:
 def _piece(text: str) -> str | Indicator:
     if text.startswith(("poly(", "bs(")):
         raise InvalidFormula(
-            f"{text} stands on declared bounds, which this release does not hold: there are no predictions from it."
+            f"{text} stands on declared bounds, which this release does not hold: there are no "
+            "predictions from it."
         )
     return indicator(text) or text
 
