@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlencode
 
 from PIL import Image
 from playwright.sync_api import Browser, FilePayload, Page, sync_playwright
@@ -18,8 +19,10 @@ sys.path.insert(0, str(ROOT / "tests"))
 from reticent_server.domain.clock import SystemClock  # noqa: E402
 from reticent_server.domain.query import Privacy  # noqa: E402
 from reticent_server.kinds.count.kind import Count  # noqa: E402
+from reticent_server.kinds.describe.kind import Describe  # noqa: E402
 from reticent_server.kinds.mean.kind import Mean  # noqa: E402
 from reticent_server.kinds.shared.linear.query import LinearRegression  # noqa: E402
+from reticent_server.kinds.study.kind import Study  # noqa: E402
 from reticent_server.pipeline.answer import Ask, answer  # noqa: E402
 from support.databases.migrated import SetClock  # noqa: E402
 from support.documents.session import session  # noqa: E402
@@ -54,6 +57,8 @@ WEEKS = (
     (3.0, LinearRegression("price ~ grade + condition"), 2.5),
     (4.0, Mean("price", 'waterfront == "1"'), 1.5),
     (2.5, Count("bedrooms >= 5"), 1.0),
+    (1.0, Study(("price", "sqft_living", "grade", "bedrooms")), 2.0),
+    (0.5, Describe(("price", "grade", "condition"), by="waterfront"), 1.0),
 )
 RAISED = 3
 """Questions after which the cap is raised."""
@@ -69,6 +74,14 @@ p4,58,2,?,no,1100
 
 NAMES = {"RETICENT_VAULT_URL": "sqlite:///vault.db", "RETICENT_SECRETS_FILE": "secrets.json"}
 ASKED = "datasets/houses?kind=linear_regression&q.formula=price+~+sqft_living+%2B+grade&epsilon=0.5"
+MADE = urlencode(
+    [
+        ("done", urlencode({"a": "regression", "formula": "price ~ sqft_living + grade"})),
+        ("done", urlencode({"a": "correlations", "variables": "price, grade, bedrooms"})),
+    ]
+)
+"""Two analyses on the study desk."""
+
 WRONG = "datasets/houses?kind=linear_regression&q.formula=price+~+garde&epsilon=0.5"
 HEAD = """# Every page
 
@@ -123,7 +136,12 @@ def _workbench(browser: Browser, url: str, key: str) -> Mapping[str, str]:
     ]
     fit = next(i for i, week in enumerate(reversed(WEEKS)) if "formula" in dir(week[1]))
     first, last = (path.rpartition("/")[2] for path in (paths[fit], paths[-1]))
+    table, study = (path.rpartition("/")[2] for path in paths[:2])
     places = {
+        "studies": "studies",
+        "desk": f"studies/{study}?{MADE}",
+        "table-1": f"releases/{table}/table-1",
+        "table-1-ask": "datasets/houses/table-1",
         "home": "",
         "dataset": ASKED,
         "kinds": "datasets/houses?choose=t_test",

@@ -69,8 +69,10 @@ def _curve(record: Mapping[str, Any], horizon: float, places: Sequence[float]) -
     low, high = ([None if pair is None else pair[i] for pair in ends] for i in (0, 1))
     return StepCurve(
         str(record.get("level", "")),
-        *(_steps(times, values, horizon) for values in (record["survival"], low, high)),
-        tuple(_at_risk(record, place) for place in places),
+        line=_steps(times, record["survival"], horizon),
+        low=_steps(times, low, horizon),
+        high=_steps(times, high, horizon),
+        at_risk=tuple(_at_risk(record, place) for place in places),
     )
 
 

@@ -15,7 +15,8 @@ from reticent_server.errors import InvalidQuery, InvalidRequest
 from reticent_server.workbench.controls import listed_texts
 
 if TYPE_CHECKING:  # imported where a study is read: three tenths of a second
-    from reticent.kinds.study import Study, StudyFit
+    from reticent._study.fit import StudyFit
+    from reticent.kinds.study import Study
 
 Json = dict[str, Any]
 Argument = str | list[str] | None

@@ -26,7 +26,7 @@ def test_columns_and_a_group_lead_to_the_price(bench: Bench) -> None:
     reply = ana.get(f"{place}?{urlencode(chosen, doseq=True)}")
     assert reply.status_code == 303
     fields = parse_qs(urlsplit(reply.headers["location"]).query)
-    assert fields["q.columns"] == ["y, k, g"]
+    assert (fields["q.columns"], fields["q.by"]) == (["y, k, g"], ["b"])
     assert "Spend ε 3.00 and run" in ana.get(reply.headers["location"].partition("#")[0]).text
     none = ana.get(f"{place}?build=1&column=absent")
     assert (none.status_code, "Choose the columns." in none.text) == (422, True)
