@@ -93,9 +93,14 @@ INFORMATION_NOISE = Threshold(
     "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits to doctors .96 and more",
 )
 LIKELIHOOD_BEND = Threshold(
-    0.5,
+    0.4,
     "error of a typical record's predictor, of a likelihood",
     "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and 9 terms, whose error is .9, intervals cover .7",
+)
+BENT_SHARE = Threshold(
+    0.2,
+    "of a coefficient's standard error, by which it is moved because the mean score bends",
+    "up to there intervals of logits cover .95, beyond it .73: what is left of the bend is as large",
 )
 LEAST_PERSONS = Threshold(
     50.0,
@@ -215,6 +220,10 @@ SPREAD_UNKNOWN = (
     "epsilon would help, or a profile by the curator that resolves these columns."
 )
 FEW_EVENTS = "Compared with a level of too few events (or records), or of such a level: {names}. No interval is given: choose a frequent reference level, or merge levels."
+BENT = (
+    "The mean response bends, and with so much noise that moves {names}: no interval is given. A larger epsilon or "
+    "fewer terms would help."
+)
 TIED_ROBUST = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
     'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
@@ -390,6 +399,7 @@ class CoefficientFlags:
     heavy: BoolArray | None = None
     eventless: BoolArray | None = None
     sparse: BoolArray | None = None
+    bent: BoolArray | None = None
 
     def without_sparse(self, sparse: BoolArray | None) -> "CoefficientFlags":
         """Without intervals for what a level of too few events decides (fitting.sparse_levels)."""
@@ -416,6 +426,8 @@ class CoefficientFlags:
                 f"Fewer than about {LEAST_EVENTS.value:.0f} events decide {', '.join(rare)}: no interval is given. Merge rare levels, or take "
                 "one with many events as the reference."
             )
+        curved = [] if self.bent is None else _named(names, self.bent)
+        said += [BENT.format(names=", ".join(curved))] if curved else []
         leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
         if leaning:
             said.append(
@@ -431,7 +443,7 @@ class CoefficientFlags:
         means.
         """
         said = []
-        told = [self.estimable, self.heavy, self.eventless, self.sparse]
+        told = [self.estimable, self.heavy, self.eventless, self.sparse, self.bent]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
@@ -467,21 +479,32 @@ def eventless(events: FloatArray | None) -> BoolArray | None:
     return None if events is None else np.asarray(events < LEAST_EVENTS.value)
 
 
+def bent(bend: FloatArray | None, error: FloatArray) -> BoolArray:
+    """(q,) whether the bend of the mean score decides a coefficient. bend, error: (q,), what it is
+    moved by and its standard error.
+    """
+    if bend is None:
+        return np.zeros(len(error), dtype=bool)
+    return np.asarray(np.abs(bend) > BENT_SHARE.value * error)
+
+
 def cut_coefficients(
     identified: BoolArray,
     privacy: FloatArray,
     sampling: FloatArray,
     heavy: BoolArray,
     eventless: BoolArray | None = None,
+    bent: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
     (q,) of `eventless`.
     """
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
-    estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    curved = np.zeros_like(heavy) if bent is None else bent & ~rare & ~heavy
+    estimable = identified & ~heavy & ~rare & ~curved & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
-    return CoefficientFlags(estimable, noisy, heavy, rare)
+    return CoefficientFlags(estimable, noisy, heavy, rare, bent=curved)
 
 
 def coefficients(

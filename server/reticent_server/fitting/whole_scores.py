@@ -89,6 +89,9 @@ class PlainScore(UnboundedScore):
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
+    def turned(self, eta: FloatArray) -> None:  # noqa: ARG002 - one interface
+        """None: the mean score is linear."""
+
     def beyond(self, length: FloatArray) -> FloatArray:
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 
