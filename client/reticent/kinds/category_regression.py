@@ -164,6 +164,7 @@ class CategoryResults(RegressionResults):
 
 
 _SEVERAL = (
-    "This model predicts a probability of each level: use predict_levels(frame), with rows that differ in the column that "
+    "This model predicts a probability of each level: use predict_levels(frame), with rows that "
+    "differ in the column that "
     "is asked about."
 )

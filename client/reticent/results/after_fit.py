@@ -108,7 +108,10 @@ def margins(
             names.append(f"{factor}[{level}]")
             effects.append(_change(fit, base, _set(frame, factor, level, design), w))
     values, rows = np.array([v for v, _ in effects]), np.array([g for _, g in effects])
-    about = "Average marginal effects (dy/dx; changes from the baseline for levels), in units of the response."
+    about = (
+        "Average marginal effects (dy/dx; changes from the baseline for levels), in units of the "
+        "response."
+    )
     return _effects(fit, names, values, rows.reshape(len(effects), len(fit.terms)), about)
 
 
@@ -190,7 +193,8 @@ def _constant(fit: Fitted) -> Frame:
     )
     if not linear or any(len(quoted_split(term, ":")) > 1 for term in fit.terms):
         raise InvalidFormula(
-            "The effects of this model depend on where they are taken: give margins() a public frame, such as one row "
+            "The effects of this model depend on where they are taken: give margins() a public "
+            "frame, such as one row "
             "of typical or released values."
         )
     design = fit.design

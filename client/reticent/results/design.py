@@ -153,7 +153,8 @@ class Design:
             others = sorted({x for x in grouped if x not in levels and x != ""})
             if len(others) > self.has_baseline(column):
                 raise InvalidFormula(
-                    f"{column} has the levels {', '.join(levels)} and at most one baseline in this fit; "
+                    f"{column} has the levels {', '.join(levels)} and at most one baseline in "
+                    "this fit; "
                     f"{', '.join(others)} cannot all be it."
                 )
 
@@ -161,7 +162,8 @@ class Design:
 def _piece(text: str) -> str | Indicator:
     if text.startswith(("poly(", "bs(")):
         raise InvalidFormula(
-            f"{text} stands on declared bounds, which this release does not hold: there are no predictions from it."
+            f"{text} stands on declared bounds, which this release does not hold: there are no "
+            "predictions from it."
         )
     return indicator(text) or text
 

@@ -52,8 +52,10 @@ class RegressionResults(Coefficients):
         untestable = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
         if untestable or not self._can_test(R):
             raise NotEstimable(
-                f"Not identifiable at this epsilon: {', '.join(untestable or texts)}. The data's information about it "
-                "is below the noise. Leave it out of the hypothesis, or fit with a larger epsilon or "
+                f"Not identifiable at this epsilon: {', '.join(untestable or texts)}. The data's "
+                "information about it "
+                "is below the noise. Leave it out of the hypothesis, or fit with a larger "
+                "epsilon or "
                 "fewer terms."
             )
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
@@ -177,7 +179,8 @@ class RegressionResults(Coefficients):
         """Raises ValueError where each person has a level of their own, which is not released."""
         if self.result.get("effects") is not None:
             raise ValueError(
-                "A fit with person effects has no level to predict from: each person has one, and none is released. Use "
+                "A fit with person effects has no level to predict from: each person has one, "
+                "and none is released. Use "
                 "margins or contrasts, which are differences."
             )
 

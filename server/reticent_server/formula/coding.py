@@ -80,7 +80,8 @@ def _refuse_two_groupings(terms: Iterable[tuple[Factor, ...]]) -> None:
     for factor in (f for factors in terms for f in factors if f.levels):
         if keys.setdefault((factor.column, factor.function), factor.key) != factor.key:
             raise InvalidFormula(
-                f"The levels of {quote(factor.column)} stand in two groupings in this formula: use one of them in "
+                f"The levels of {quote(factor.column)} stand in two groupings in this formula: "
+                "use one of them in "
                 "every term."
             )
 

@@ -200,7 +200,10 @@ def _latin(text: str) -> str:
 def _line(column: ProposedColumn) -> str:
     name, source = column.name, column.source
     if column.kind is None:
-        return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
+        return (
+            f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; "
+            "write it as text or numbers\n"
+        )
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     parts = {
         "source": "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}",

@@ -43,11 +43,13 @@ early.
 """
 
 _DECIMAL = (
-    "Numbers such as 1,234 stand in the file: say whether the comma is the decimal sign (`decimal: comma`) or stands between "
+    "Numbers such as 1,234 stand in the file: say whether the comma is the decimal sign "
+    "(`decimal: comma`) or stands between "
     "thousands (`decimal: point`, `thousands: comma`)."
 )
 _POINT = (
-    "Numbers such as 1.234 stand in the file, between semicolons: say whether the point is the decimal sign (`decimal: point`) or "
+    "Numbers such as 1.234 stand in the file, between semicolons: say whether the point is the "
+    "decimal sign (`decimal: point`) or "
     "stands between thousands (`decimal: comma`, `thousands: point`)."
 )
 _DATES = "Dates of {} can be read with the day or with the month first: say which."

@@ -111,7 +111,10 @@ def _answers(document: Document) -> list[str]:
 def _asked(document: Document) -> str:
     query = document["query"]
     fields = "; ".join(f"{k.replace('_', ' ')}: {v}" for k, v in query.items() if k != "kind")
-    return f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version {document['version']}. {fields}"
+    return (
+        f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version "
+        f"{document['version']}. {fields}"
+    )
 
 
 def _parts(

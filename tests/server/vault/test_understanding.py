@@ -258,7 +258,8 @@ def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
         "In row 2 (line 3), column x: 'NA' is not a finite number (so in row 4 (line 5)); "
         "in row 3 (line 4): '?' is not a finite number. "
         "In row 2 (line 3), column g: 'c' is not one of the declared levels; "
-        "in row 4 (line 5): the cell is missing; give the column `missing` markers, or fill the cell. "
+        "in row 4 (line 5): the cell is missing; give the column `missing` markers, or fill the "
+        "cell. "
         "Row 5 (line 6) must have 2 cells, like the header, but has 3. "
         "Row 7 (line 8) must have 2 cells, like the header, but has 1."
     )
