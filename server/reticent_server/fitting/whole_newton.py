@@ -135,6 +135,14 @@ class Whole:
     chance: float = 1.0
 
     @property
+    def believed(self) -> StepPlace:
+        """The place, its public rows as long as is believed of them: with a link log the ends of
+        declared ranges would be most of the mean score.
+        """
+        model = replace(self.place.model, radius_squared=self.wide)
+        return replace(self.place, model=model)
+
+    @property
     def curvature(self) -> StepCurvature:
         """At the place."""
         J = clipped_curvature(self.place, self.wide)
@@ -277,7 +285,7 @@ class WholeNewton(NoisyNewton):
         place, curvature = whole.place, whole.curvature
         mean = whole.mean
         chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
-        step = place.score.curvature.last_step(self._seen(place, mean, curvature))
+        step = place.score.curvature.last_step(self._seen(whole.believed, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
         return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
@@ -441,7 +449,7 @@ def bend_of(whole: Whole, curvature: StepCurvature) -> FloatArray:
     noise of the slopes raises the mean response by half of its square.
     """
     place, score = whole.place, whole.score
-    rows = place.rows()
+    rows = whole.believed.rows()
     turned = score.turned(rows.eta)
     if turned is None:
         return np.zeros(rows.X.shape[1])
