@@ -533,7 +533,9 @@ def cut_coefficients(
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
     curved = np.zeros_like(heavy) if bent is None else bent & ~rare & ~heavy
-    estimable = identified & ~heavy & ~rare & ~curved & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    estimable = (
+        identified & ~heavy & ~rare & ~curved & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    )
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
     return CoefficientFlags(estimable, noisy, heavy, rare, bent=curved)
 

@@ -95,7 +95,9 @@ LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would ma
 _RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
 _TINY = np.finfo(float).tiny
-_LONGEST_BEND = trust.LIKELIHOOD_BEND.value**2 / 2  # half of the square of the largest error that intervals allow
+_LONGEST_BEND = (
+    trust.LIKELIHOOD_BEND.value**2 / 2
+)  # half of the square of the largest error that intervals allow
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _SURE_OF = 1.5  # errors of an eigenvalue of the curvature that it counts at least
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one

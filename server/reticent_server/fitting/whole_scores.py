@@ -89,7 +89,7 @@ class PlainScore(UnboundedScore):
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
-    def turned(self, eta: FloatArray) -> None:  # noqa: ARG002 - one interface
+    def turned(self, eta: FloatArray) -> None:
         """None: the mean score is linear."""
 
     def beyond(self, length: FloatArray) -> FloatArray:
