@@ -124,7 +124,8 @@ class RegressionResults(Coefficients):
         nothing.
 
         They are in the units of the response as the formula has it. NaN where a cell is missing or
-        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column.
+        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column, and
+        for a level that the fit has not.
         """
         return self.get_prediction(frame).predicted_mean
 
@@ -197,7 +198,14 @@ class RegressionResults(Coefficients):
         wider = after_fit.widening(ends, params, bse, level)
         link = link_of(self.result)
         return after_fit.Fitted(
-            self.names, params, self.cov_params(), self._can_test, link, scale, wider
+            self.names,
+            params,
+            self.cov_params(),
+            self._can_test,
+            link,
+            scale,
+            wider,
+            self.result.get("baselines"),
         )
 
     def _can_test(self, R: FloatArray) -> bool:

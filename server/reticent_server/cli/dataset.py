@@ -589,5 +589,8 @@ def _show_understood(proposal: "Proposal") -> None:
         cells = " · ".join(proposal.of(column.source))
         table.add_row(*(Text(text) for text in (column.source, kind, missing, cells)))
     err.print(table)
+    for column in proposal.columns:
+        if column.warning:
+            err.print(f"Column {column.source}: {column.warning}.", markup=False)
     for question in proposal.questions:
         err.print(f"To be answered, with --read: {question}", markup=False)

@@ -105,6 +105,12 @@ class WholeScore(Score, Protocol):
         """
         ...
 
+    def turned(self, eta: FloatArray) -> FloatArray | None:
+        """(rows,) the second derivative by η of the mean score to be expected; None where that is
+        linear.
+        """
+        ...
+
     def beyond(self, length: FloatArray) -> FloatArray:
         """The share of records with |q| above `length` (any shape) that is planned for."""
         ...

@@ -17,6 +17,7 @@ ROBUST_LOGITS = "Robust (Mallows weights); maximum likelihood may differ"
 ROBUST_QUANTILES = (
     "Robust (quantiles with Mallows weights); unweighted quantile regression may differ"
 )
+PARTIAL_LIKELIHOOD = "Cox's partial likelihood"
 ROBUST_HAZARDS = "Robust (hazards with Mallows weights); Cox's partial likelihood may differ"
 ROBUST_LOCATION = "Robust (Huber's location); the mean may differ"
 IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may differ"
