@@ -416,8 +416,8 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
     heavy: (q,) those that a few records decide, and sparse: (q,) those that a level of too few
-    events decides, where that was asked; eventless: (q,) those that few events decide, of a
-    likelihood.
+    events decides, where that was asked; eventless: (q,) those that few events decide, and bent:
+    (q,) those that the bend of the mean score decides, of a likelihood.
     """
 
     estimable: BoolArray
@@ -528,7 +528,7 @@ def cut_coefficients(
     bent: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
-    (q,) of `eventless`.
+    (q,) of `eventless`; bent: (q,) of `bent`.
     """
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
