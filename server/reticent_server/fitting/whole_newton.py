@@ -265,7 +265,8 @@ class WholeNewton(NoisyNewton):
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
-        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + fit.left) @ back))
+        left = fit.privacy if fit.left is None else fit.left  # without what a cut takes
+        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + left) @ back))
         each = score.events(eta, error)
         if each is None:
             return None
