@@ -41,6 +41,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
@@ -468,7 +469,7 @@ def _ground(
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))
     X, start = coding.standardised(rows.X), np.zeros(coding.size)
-    middle = float(np.mean(rows.offset))
+    middle = float(logsumexp(rows.offset) - np.log(len(X)))  # offsets are of links log
     level = np.full(len(X), model.level(response, intercept=intercept) - middle)
     if intercept:
         start[0] = level[0]

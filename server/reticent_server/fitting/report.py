@@ -116,6 +116,9 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
             roots(sampling),
             trust.heavy_tails(taken, rest, told=fit.cut.told),
             trust.eventless(fit.events),
+            trust.bent(
+                None if fit.bend is None else back.matrix @ fit.bend, roots(privacy + sampling)
+            ),
         ),
         degrees=degrees,
         allowance=taken,

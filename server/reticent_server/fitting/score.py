@@ -109,6 +109,12 @@ class WholeScore(Score, Protocol):
         """By how much of what a cut takes one direction of q coordinates may be off."""
         ...
 
+    def turned(self, eta: FloatArray) -> FloatArray | None:
+        """(rows,) the second derivative by η of the mean score to be expected; None where that is
+        linear.
+        """
+        ...
+
     def beyond(self, length: FloatArray) -> FloatArray:
         """The share of records with |q| above `length` (any shape) that is planned for."""
         ...

@@ -26,7 +26,8 @@ class StandardFit:
     `privacy` that allows for what the cut takes; None elsewhere. sparse: (q,) which coefficients
     are compared with a level of too few events (fitting.sparse_levels); None where that is not
     asked. events: (q,) about how many events decide each coefficient, where records are not all
-    worth the same; None elsewhere.
+    worth the same; None elsewhere. bend: (q,) what `theta` has been moved by because the mean score
+    bends, and left: the part (q, q) of `privacy` that is of the way that is left; None elsewhere.
     """
 
     theta: FloatArray
@@ -44,6 +45,8 @@ class StandardFit:
     taken: FloatArray | None = None
     sparse: BoolArray | None = None
     events: FloatArray | None = None
+    bend: FloatArray | None = None
+    left: FloatArray | None = None
 
     @property
     def curvature(self) -> FloatArray:

@@ -102,10 +102,15 @@ INFORMATION_NOISE = Threshold(
     "to doctors .96 and more",
 )
 LIKELIHOOD_BEND = Threshold(
-    0.5,
+    0.4,
     "error of a typical record's predictor, of a likelihood",
-    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and "
-    "9 terms, whose error is .9, intervals cover .7",
+    "what is left of the bend's bias, half of its square, is then a fifth of it; with errors of .5 "
+    "to .7, of 200 events and 9 or 15 terms, intervals cover .8",
+)
+BENT_SHARE = Threshold(
+    0.2,
+    "of a coefficient's standard error, by which it is moved because the mean score bends",
+    "up to there intervals of logits of 200 to 900 events cover .95, beyond it .73",
 )
 LEAST_PERSONS = Threshold(
     50.0,
@@ -243,6 +248,10 @@ SPREAD_UNKNOWN = (
 FEW_EVENTS = (
     "Compared with a level of too few events (or records), or of such a level: {names}. No "
     "interval is given: choose a frequent reference level, or merge levels."
+)
+BENT = (
+    "The mean response bends, and with so much noise that moves {names}: no interval is given. A "
+    "larger epsilon or fewer terms would help."
 )
 TIED_ROBUST = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no "
@@ -412,8 +421,8 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
     heavy: (q,) those that a few records decide, and sparse: (q,) those that a level of too few
-    events decides, where that was asked; eventless: (q,) those that few events decide, of a
-    likelihood.
+    events decides, where that was asked; eventless: (q,) those that few events decide, and bent:
+    (q,) those that the bend of the mean score decides, of a likelihood.
     """
 
     estimable: BoolArray
@@ -421,6 +430,7 @@ class CoefficientFlags:
     heavy: BoolArray | None = None
     eventless: BoolArray | None = None
     sparse: BoolArray | None = None
+    bent: BoolArray | None = None
 
     @property
     def barred(self) -> BoolArray:
@@ -456,6 +466,8 @@ class CoefficientFlags:
                 "interval is given. Merge rare levels, or take "
                 "one with many events as the reference."
             )
+        curved = [] if self.bent is None else _named(names, self.bent)
+        said += [BENT.format(names=", ".join(curved))] if curved else []
         leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
         if leaning:
             said.append(
@@ -472,7 +484,7 @@ class CoefficientFlags:
         means.
         """
         said = []
-        told = [self.estimable, self.heavy, self.eventless, self.sparse]
+        told = [self.estimable, self.heavy, self.eventless, self.sparse, self.bent]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
@@ -510,21 +522,34 @@ def eventless(events: FloatArray | None) -> BoolArray | None:
     return None if events is None else np.asarray(events < LEAST_EVENTS.value)
 
 
+def bent(bend: FloatArray | None, error: FloatArray) -> BoolArray:
+    """(q,) whether the bend of the mean score decides a coefficient. bend, error: (q,), what it is
+    moved by and its standard error.
+    """
+    if bend is None:
+        return np.zeros(len(error), dtype=bool)
+    return np.asarray(np.abs(bend) > BENT_SHARE.value * error)
+
+
 def cut_coefficients(
     identified: BoolArray,
     privacy: FloatArray,
     sampling: FloatArray,
     heavy: BoolArray,
     eventless: BoolArray | None = None,
+    bent: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
-    (q,) of `eventless`.
+    (q,) of `eventless`; bent: (q,) of `bent`.
     """
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
-    estimable = identified & ~heavy & ~rare & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    curved = np.zeros_like(heavy) if bent is None else bent & ~rare & ~heavy
+    estimable = (
+        identified & ~heavy & ~rare & ~curved & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
+    )
     noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
-    return CoefficientFlags(estimable, noisy, heavy, rare)
+    return CoefficientFlags(estimable, noisy, heavy, rare, bent=curved)
 
 
 def coefficients(

@@ -37,8 +37,8 @@ _MOMENT, _MEAT, _SCALES = (
 _EARLY = (0.03, 0.03, 0.05)  # of ρ: gradients of the early steps, which need only come near
 _EARLY_BENT = (
     0.04,
-    0.05,
-    0.08,
+    0.06,
+    0.11,
 )  # the same where mean scores bend: from farther away they tell less
 _LAST = (
     0.15,

@@ -80,7 +80,7 @@ from reticent_server.fitting.whole_scores import (
     ScoreWithMeat,
     WholeLengthsMap,
 )
-from reticent_server.numerics.matrices import floored, power, symmetric
+from reticent_server.numerics.matrices import eigen, floored, power, rebuild, symmetric
 
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's
@@ -95,7 +95,11 @@ LEAST_INFORMATION = 0.1  # of the mean, of a direction: a rarer event's would ma
 _RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
 _TINY = np.finfo(float).tiny
+_LONGEST_BEND = (
+    trust.LIKELIHOOD_BEND.value**2 / 2
+)  # half of the square of the largest error that intervals allow
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
+_SURE_OF = 1.5  # errors of an eigenvalue of the curvature that it counts at least
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one
 
 Cutting = Generator[Step, tuple[Released, ...], "Cuts"]
@@ -133,6 +137,14 @@ class Whole:
     chance: float = 1.0
 
     @property
+    def believed(self) -> StepPlace:
+        """The place, its public rows as long as is believed of them: with a link log the ends of
+        declared ranges would be most of the mean score.
+        """
+        model = replace(self.place.model, radius_squared=self.wide)
+        return replace(self.place, model=model)
+
+    @property
     def curvature(self) -> StepCurvature:
         """At the place."""
         J = clipped_curvature(self.place, self.wide)
@@ -149,7 +161,7 @@ class WholeNewton(NoisyNewton):
         score = self._score(state.scale)
         plain = replace(model, radius_squared=UNBOUNDED)
         place = informed_place(StepPlace(plain, state, score, t, last=False))
-        room = prior(place.model.whitening, DRIFT * score.unit)
+        room = drift_room(place, score)
         place = replace(place, state=place.state.widened(room))
         cuts = yield from self._cuts(place, score)
         whole = yield from self._first(place, score, cuts)
@@ -253,7 +265,8 @@ class WholeNewton(NoisyNewton):
         place, model, score = whole.place, whole.place.model, whole.score
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
-        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + fit.privacy) @ back))
+        left = fit.privacy if fit.left is None else fit.left  # without what a cut takes
+        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + left) @ back))
         each = score.events(eta, error)
         if each is None:
             return None
@@ -275,10 +288,21 @@ class WholeNewton(NoisyNewton):
         place, curvature = whole.place, whole.curvature
         mean = whole.mean
         chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
-        step = place.score.curvature.last_step(self._seen(place, mean, curvature))
+        step = place.score.curvature.last_step(self._seen(whole.believed, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
         return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
+
+
+def drift_room(place: StepPlace, score: WholeScore) -> FloatArray:
+    """(q, q) by how much the solution of the plain score may differ from the weighted one's: alike
+    for all directions where records are not all worth the same, as weights take most where rows are
+    long.
+    """
+    if not score.varies:
+        return prior(place.model.whitening, DRIFT * score.unit)
+    q = len(place.state.theta)
+    return np.eye(q) * (DRIFT * score.unit) ** 2 / (q + 2)
 
 
 def informed_place(place: StepPlace) -> StepPlace:
@@ -351,10 +375,19 @@ def known_curvature(
     E = one + np.minimum.outer(gain, gain) * (B @ (released.values / count) @ B - one)
     shape = np.hypot(np.hypot(unlike, lost) * np.sqrt(1 - gain), lost)
     return Correction(
-        floored(E, _LEAST_CURVATURE, _MOST_CURVATURE),
+        _sure_curvature(E, np.sqrt((1 - gain) * variance)),
         (1 - gain) * known.error,
         np.minimum(shape, 1.0),
     )
+
+
+def _sure_curvature(E: FloatArray, error: FloatArray) -> FloatArray:
+    """E (q, q) with eigenvalues that count _SURE_OF of their error (q,: of entries) at least: one
+    that noise has made small would make steps too long, and allowances.
+    """
+    values, vectors = eigen(E)
+    least = np.maximum(_SURE_OF * (vectors**2).T @ error, _LEAST_CURVATURE)
+    return rebuild(np.clip(values, least, _MOST_CURVATURE), vectors)
 
 
 def clipped_curvature(place: StepPlace, radius_squared: float) -> FloatArray:
@@ -377,6 +410,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     leant = place.score.leaning(len(W)) * cut.excess
     taken = allowance_covariance(leant / count, curvature.H)
     back = power(clipped_curvature(place, whole.cuts.reach**2), 0.5)
+    bend = bend_of(whole, curvature)
     directions = fit_directions(
         model.whitening,
         back,
@@ -392,9 +426,11 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         noise = whole.jacobian.sd / count * sqrt(2 * len(W))  # the operator norm of q by q entries
         verdict = verdict.then(trust.information(noise))
     return StandardFit(
-        theta=state.theta,
+        theta=state.theta + W.T @ bend,
         sampling=np.asarray(W.T @ sampling @ W),
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
+        bend=np.asarray(W.T @ bend),
+        left=np.asarray(W.T @ state.covariance @ W),
         scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
         directions=directions if cut.told and verdict.intervals else directions.none,
         verdict=verdict,
@@ -405,6 +441,28 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         cut=cut,
         taken=np.asarray(W.T @ taken @ W),
     )
+
+
+def bend_of(whole: Whole, curvature: StepCurvature) -> FloatArray:
+    """(q,) by how much noise of the covariance C moves the place at which the mean score is the
+    released one, on average: of a mean score m(d) with m'' along each row,
+
+        E d̂ − d* = −½ H⁻¹ mean(u m'' uᵀCu)        (Cox & Snell 1968)
+
+    with its sign turned, so that it is to be added. With a log link it is the intercept's mostly:
+    noise of the slopes raises the mean response by half of its square.
+    """
+    place, score = whole.place, whole.score
+    rows = whole.believed.rows()
+    turned = score.turned(rows.eta)
+    if turned is None:
+        return np.zeros(rows.X.shape[1])
+    back = curvature.back
+    squares = np.sum(rows.X @ place.state.covariance * rows.X, axis=1)
+    mean = rows.X.T @ (rows.weights * turned * squares) / len(rows.X)
+    corrected = back @ curvature.E @ np.linalg.solve(back, mean)
+    bend = np.linalg.solve(curvature.H, corrected) / 2
+    return np.asarray(bend * min(1.0, _LONGEST_BEND / max(float(np.linalg.norm(bend)), _TINY)))
 
 
 def cut_scale(cut: RowCut, curvature: StepCurvature) -> float:

@@ -95,6 +95,9 @@ class PlainScore(UnboundedScore):
     def leaning(self, size: int) -> float:
         return leaning(size)
 
+    def turned(self, eta: FloatArray) -> None:
+        """None: the mean score is linear."""
+
     def beyond(self, length: FloatArray) -> FloatArray:
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 

@@ -122,7 +122,9 @@ class GlmModel:
 
     def family(self, ground: FitGround[Start]) -> FittedFamily:
         intercept = ground.coding.design.intercept
-        return FittedFamily(self.law, self.c, ground.response, intercept, ground.spread)
+        return FittedFamily(
+            self.law, self.c, ground.response, intercept, ground.spread, likelihood=self.whole
+        )
 
     def signal(self, ground: FitGround[Start]) -> Signal:
         intercept = ground.coding.design.intercept

@@ -13,7 +13,7 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
-from reticent_server.kinds.glm.families.likelihood import LogLikelihoodScore
+from reticent_server.kinds.glm.families.likelihood import CountLikelihoodScore
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
 from reticent_server.kinds.glm.quasi import LogScore
 from reticent_server.numerics.families import NegativeBinomial
@@ -34,9 +34,9 @@ class NegativeBinomialFamily(GlmFamily):
         mean, _ = count_start(term, values)
         return Start(log(mean), sqrt(dispersion or 1.0), term.upper)
 
-    def likelihood(self, scale: float, start: Start) -> LogLikelihoodScore:  # noqa: ARG002
+    def likelihood(self, scale: float, start: Start) -> CountLikelihoodScore:  # noqa: ARG002
         law = NegativeBinomial(start.scale**2)
-        return LogLikelihoodScore(law, 1.0, law.predictor_limits(start.upper), start.eta)
+        return CountLikelihoodScore(law, 1.0, law.predictor_limits(start.upper), start.eta)
 
     def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = NegativeBinomial(scale**2)

@@ -14,7 +14,7 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
-from reticent_server.kinds.glm.families.likelihood import LogLikelihoodScore
+from reticent_server.kinds.glm.families.likelihood import CountLikelihoodScore
 from reticent_server.kinds.glm.quasi import CutSquares, LogScore
 from reticent_server.numerics.families import Poisson
 
@@ -44,9 +44,9 @@ class PoissonFamily(GlmFamily):
         mean, variance = count_start(term, values)
         return Start(log(mean), max(1.0, sqrt(variance / mean)), term.upper)
 
-    def likelihood(self, scale: float, start: Start) -> LogLikelihoodScore:
+    def likelihood(self, scale: float, start: Start) -> CountLikelihoodScore:
         law = Poisson()
-        return LogLikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
+        return CountLikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
 
     def score(self, c: float, scale: float, start: Start) -> LogScore:
         """The law's predictor is that of the Poisson variable counted in steps of s²."""
