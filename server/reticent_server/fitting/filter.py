@@ -22,11 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import chdtrc
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public.coordinates import second_moment
-from reticent_server.fitting.trust import SURPRISE
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import floored, power
 
@@ -36,7 +34,7 @@ _DRIFT = 0.03  # relative change of E between the step at which it was measured 
 _FAR = 0.7  # see missed_curvature
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
-_LEAST_NOISE = 1e-14  # of a covariance that is inverted
+LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
 
 
@@ -150,30 +148,6 @@ class Moved:
     covariance: FloatArray
 
 
-def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> float:
-    """The chance of a mean score as large as g (q,) where C (q, q) is the covariance of the way
-    that is left: of gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself.
-    """
-    H = curvature.H
-    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
-    return float(chdtrc(len(g), float(g @ np.linalg.solve(S, g))))
-
-
-def surprised(
-    C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray
-) -> FloatArray:
-    """C (q, q) before a step, raised where the released mean score g (q,) is larger than it
-    explains.
-
-    Where the chance of that is below SURPRISE the fit is farther off than C says: the way dd̂ᵀ, d̂
-    = H⁻¹g, that g asks for is added to it.
-    """
-    if surprise(C, curvature, noise, g) >= SURPRISE.value:
-        return C
-    way = np.linalg.solve(curvature.H, g)
-    return np.asarray(C + np.outer(way, way))
-
-
 def moved(
     C: FloatArray,
     curvature: StepCurvature,
@@ -186,9 +160,9 @@ def moved(
     reach: (q, q) the covariance that the gain is made for, where it is not C.
     """
     H, wide = curvature.H, C if reach is None else reach
-    N = noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    N = noise + curvature_error(C, curvature) + LEAST_NOISE * np.eye(len(C))
     G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
-    return Moved(np.asarray(G @ g), _after(C, G, H, N))
+    return Moved(np.asarray(G @ g), after(C, G, H, N))
 
 
 def left_after(C: FloatArray, curvature: StepCurvature, noise: float) -> FloatArray:
@@ -200,7 +174,7 @@ def left_after(C: FloatArray, curvature: StepCurvature, noise: float) -> FloatAr
     """
     eye, H = np.eye(len(C)), curvature.H
     way = np.sum((curvature.back @ C) * curvature.back, axis=1)
-    N = _errors(way, curvature) / curvature.unit**2 + (noise + _LEAST_NOISE) * eye
+    N = _errors(way, curvature) / curvature.unit**2 + (noise + LEAST_NOISE) * eye
     try:
         R, S = np.linalg.cholesky(C), np.linalg.cholesky(N)
     except np.linalg.LinAlgError:  # a direction that no row has
@@ -230,12 +204,12 @@ def moved_far(
     for _ in range(_BENT_STEPS):
         mean, H = expected(way)
         error = _score_error(np.outer(mean, mean) + H @ left @ H.T, curvature)
-        N = noise + error + _LEAST_NOISE * np.eye(len(C))
+        N = noise + error + LEAST_NOISE * np.eye(len(C))
         wide = farther * C
         G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
         way = way + within(change)
-        left = _after(C, G, H, N)
+        left = after(C, G, H, N)
     return Moved(way, left)
 
 
@@ -264,7 +238,8 @@ def unfinished(step: Moved, before: FloatArray | None) -> Moved:
     return Moved(step.way, np.asarray(step.covariance + np.outer(rest, rest)))
 
 
-def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
+def after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
+    """C (q, q) after a step of the gain G from a score of slope H and noise N, all (q, q)."""
     left = np.eye(len(C)) - G @ H
     return np.asarray(left @ C @ left.T + G @ N @ G.T)
 
