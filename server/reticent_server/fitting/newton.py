@@ -25,7 +25,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, Step
 from reticent_server.fitting import trust
-from reticent_server.fitting.beliefs import Stepped, beliefs_of, surprise, widened
+from reticent_server.fitting.beliefs import Stepped, beliefs_of, doubt, widened
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import Contributions
@@ -125,13 +125,18 @@ class NoisyNewton:
         return State(theta, beliefs, self.family.start, known, count, present)
 
     def place(self, model: PublicModel, state: State, t: int) -> StepPlace:
-        """That of step t, with what its solution may differ by from that of the step before."""
+        """That of step t, with what its solution may differ by from that of the step before; where
+        the score is another, so may be what its curvature is of what is expected."""
         remaining = self.budget.steps - 1 - t
+        score = self.family.score(state.scale, remaining)
+        if score != self.family.score(state.scale, remaining + 1):
+            factors = score.curvature.factors
+            state = replace(state, beliefs=beliefs_of(factors, state.covariance))
         drift = self.family.drift(remaining)
         if drift:
             room = prior(model.whitening, drift * state.scale)
             state = replace(state, beliefs=widened(state.beliefs, room))
-        return StepPlace(model, state, self.family.score(state.scale, remaining), t, remaining == 0)
+        return StepPlace(model, state, score, t, remaining == 0)
 
     def _placed(
         self, model: PublicModel, state: State, contributions: Contributions, t: int
@@ -166,7 +171,7 @@ class NoisyNewton:
         curvature = place.curvature
         scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
         seen = self._seen(place, scores.mean, curvature)
-        chance = surprise(seen.beliefs, curvature, seen.noise, seen.score)
+        chance = self.restriction.chance(place.score.curvature, seen)
         after = self._last_moved(place, seen)
         curvature = after.believed(curvature)
         A = np.asarray(np.linalg.inv(curvature.H))
@@ -194,7 +199,7 @@ class NoisyNewton:
         W, J = last.place.model.whitening.transform, last.curvature.J
         directions, place = last.directions, last.place
         linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
-        verdict = errors.verdict.then(trust.arrived(last.chance)).then(linear)
+        verdict = errors.verdict.then(trust.arrived(last.chance, doubt(after.beliefs))).then(linear)
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ errors.sampling @ W),

@@ -12,6 +12,7 @@ from reticent_server.fitting.beliefs import (
     beliefs_of,
     covariance,
     faded,
+    likeliest,
     mean_factor,
     widened,
 )
@@ -92,7 +93,8 @@ class StepPlace:
     @property
     def expected(self) -> FloatArray:
         """J (q, q) that the public rows lead to expect."""
-        spread = self.score.curvature.spread(self.state.covariance)
+        likely = likeliest(self.state.beliefs).square
+        spread = self.score.curvature.spread(likely)
         return self.model.curvature(self.score, self.direction, spread)
 
     @property
@@ -114,7 +116,8 @@ class StepPlace:
         B."""
         state, count = self.state, self.state.count
         back = power(self.expected, 0.5)
-        missed = missed_curvature(state.covariance, back, self.score.unit)
+        likely = likeliest(state.beliefs).square
+        missed = missed_curvature(likely, back, self.score.unit)
         J, sd = jacobian.values / count, jacobian.sd / count
         known, noise = measured(state.known, back, J, sd, missed, upto)
         left = float(np.mean(known.error / state.known.error))
