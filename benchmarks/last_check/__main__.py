@@ -2,7 +2,7 @@
 """python -m benchmarks.last_check [--tables T] [--sound S]: T tables of each fault, S of each sound
 law.
 
-Each table is asked twice, with the same noise: by a filter that is sure of its curvature and has no
+Each table is asked twice: by a filter that is sure of its curvature and has no
 check, and as the product does. A fit *fails* where the first is off by FAR stated errors in some
 coefficient. It is *caught* where the second gives no interval that is as far off: it has none for
 that coefficient, or is there, or knows how far it is. A sound fit has a *false alarm* where the
@@ -54,7 +54,7 @@ def sure() -> Iterator[None]:
     """Within it a fit takes its curvature for what is expected, and checks nothing at its end."""
     with (
         mock.patch.object(residual_score, "STEADY", Steady(factors=EXPECTED)),
-        mock.patch.object(trust, "arrived", return_value=trust.SOUND),
+        mock.patch.object(trust, "believed", return_value=trust.SOUND),
     ):
         yield
 

@@ -120,7 +120,7 @@ def rare_combination(rng: np.random.Generator) -> MadeTable:
 
 def clipped_persons(rng: np.random.Generator) -> MadeTable:
     """Persons of whom a twentieth or more is clipped."""
-    panel = persons.Panel("pooled", 1_000, 8, "informative", 1.0, "huber")
+    panel = persons.Panel("pooled", 2_500, 8, "informative", 1.0, "huber")
     columns, absent = persons.table(panel, panel.persons, int(rng.integers(2**31)))
     facts: DatasetFacts = persons.facts(panel)
     planned = plan(facts, panel.query, offer(panel.epsilon))

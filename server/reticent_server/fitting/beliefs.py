@@ -16,9 +16,9 @@ all beliefs, by their chances, and what is left has the covariance of their mixt
 first step how far there is to go is not known, so that a first score tells nothing of h.
 
 A score that is unlikely under all beliefs says that the fit is farther off than it knows: the way
-that it asks for is added to C. *The last check*: no intervals are given where the last score is
-such a one, or where the steps have told that the curvature is not what it was taken for and no
-Jacobian has measured it (fitting.trust.arrived). All of it is post-processing.
+that it asks for is added to C. *The last check*: no intervals are given where the steps have told
+that the curvature is not what it was taken for and no Jacobian has measured it
+(fitting.trust.believed). All of it is post-processing.
 
 Source: Magill (1965), optimal adaptive estimation; Bar-Shalom, Li & Kirubarajan (2001), §11.6.
 """
@@ -52,20 +52,13 @@ seven, .59 and .58 on two, .43 on one, .31 and .28 on two.
 """
 
 
-_ANOTHER = 0.02
-"""Chance that a step's factor is drawn anew: curvatures near the solution are not those of the way
-there (of wealth .55, then .85). Without it, a fit with little noise never forgets its first steps.
-"""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class CurvatureBelief:
-    """That H is `factor` times what is expected. first: the chance of that before any score;
-    log_chance: now. off (q,), C (q, q): mean and covariance of the way that is left, in u.
+    """That H is `factor` times what is expected. log_chance: of that. off (q,), C (q, q): mean and
+    covariance of the way that is left, in u.
     """
 
     factor: float
-    first: float
     log_chance: float
     off: FloatArray
     C: FloatArray
@@ -90,9 +83,7 @@ Beliefs = tuple[CurvatureBelief, ...]
 
 def beliefs_of(factors: Factors, C: FloatArray) -> Beliefs:
     """Before any step, with the covariance C (q, q) of the way."""
-    return tuple(
-        CurvatureBelief(h, chance, log(chance), np.zeros(len(C)), C) for h, chance in factors
-    )
+    return tuple(CurvatureBelief(h, log(chance), np.zeros(len(C)), C) for h, chance in factors)
 
 
 def covariance(beliefs: Beliefs) -> FloatArray:
@@ -118,11 +109,6 @@ def widened(beliefs: Beliefs, C: FloatArray) -> Beliefs:
 def faded(beliefs: Beliefs, left: float) -> Beliefs:
     """After a released Jacobian, which leaves so much of what was expected of the curvature."""
     return tuple(replace(b, factor=1 + left * (b.factor - 1)) for b in beliefs)
-
-
-def _kept(b: CurvatureBelief) -> float:
-    """Its chance at the next step, whose curvature may be another."""
-    return (1 - _ANOTHER) * b.chance + _ANOTHER * b.first
 
 
 def likeliest(beliefs: Sequence[CurvatureBelief]) -> CurvatureBelief:
@@ -153,7 +139,7 @@ class _Seen:
         G = np.asarray(np.linalg.solve(self.S, H @ b.C).T)
         fit = self.square + float(np.linalg.slogdet(self.S)[1]) if told else 0.0
         off, C = b.off + G @ self.rest, after(b.C, G, H, self.N)
-        return CurvatureBelief(b.factor, b.first, log(_kept(b)) - fit / 2, off, C)
+        return CurvatureBelief(b.factor, b.log_chance - fit / 2, off, C)
 
 
 def _seen(b: CurvatureBelief, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> _Seen:

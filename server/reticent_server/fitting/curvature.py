@@ -26,7 +26,6 @@ from reticent_server.fitting.beliefs import (
     Stepped,
     covariance,
     stepped,
-    surprise,
     surprised,
 )
 from reticent_server.fitting.budget import BENT_JACOBIAN, NO_EARLY_JACOBIAN, EarlyJacobian
@@ -125,12 +124,6 @@ class ScoreCurvature(Protocol):
         """The last step of the whole space."""
         ...
 
-    def chance(self, seen: StepView) -> float:
-        """Of a mean score as far from what is believed as the one that was seen; 1 where a line
-        through the place does not tell.
-        """
-        ...
-
 
 @dataclass(frozen=True, slots=True)
 class Steady:
@@ -151,9 +144,6 @@ class Steady:
 
     def last_step(self, seen: StepView) -> Stepped:
         return self.step(seen)
-
-    def chance(self, seen: StepView) -> float:
-        return surprise(seen.beliefs, seen.curvature, seen.noise, seen.score)
 
 
 STEADY = Steady()
@@ -180,9 +170,6 @@ class Bent:
 
     def last_step(self, seen: StepView) -> Stepped:
         return self._far(seen, 1.0)
-
-    def chance(self, seen: StepView) -> float:  # noqa: ARG002 - it levels off
-        return 1.0
 
     def _far(self, seen: StepView, farther: float) -> Stepped:
         C, curvature = seen.covariance, seen.curvature
@@ -228,9 +215,6 @@ class Growing:
 
     def last_step(self, seen: StepView) -> Stepped:
         return self.step(seen)
-
-    def chance(self, seen: StepView) -> float:
-        return STEADY.chance(seen)
 
     def grown(self, rows: LocalRows, way: FloatArray) -> FloatArray:
         """The distance d (q,) at which the mean score is what a linear one has at `way` (q,):

@@ -171,7 +171,6 @@ class NoisyNewton:
         curvature = place.curvature
         scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
         seen = self._seen(place, scores.mean, curvature)
-        chance = self.restriction.chance(place.score.curvature, seen)
         after = self._last_moved(place, seen)
         curvature = after.believed(curvature)
         A = np.asarray(np.linalg.inv(curvature.H))
@@ -185,7 +184,7 @@ class NoisyNewton:
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        last = FinalStep(place, curvature, released, directions, sampling, after.covariance, chance)
+        last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
         return self._fitted(last, contributions.errors(last), scores, after)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
@@ -199,7 +198,7 @@ class NoisyNewton:
         W, J = last.place.model.whitening.transform, last.curvature.J
         directions, place = last.directions, last.place
         linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
-        verdict = errors.verdict.then(trust.arrived(last.chance, doubt(after.beliefs))).then(linear)
+        verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ errors.sampling @ W),

@@ -43,10 +43,6 @@ class Restriction:
         (q, q)."""
         return Stepped.sure(seen.moved(first + seen.covariance))
 
-    def chance(self, curvature: ScoreCurvature, seen: StepView) -> float:  # noqa: ARG002
-        """Of the last score: 1, as it has a part across the subspace where the null is wrong."""
-        return 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class Unrestricted:
@@ -68,10 +64,6 @@ class Unrestricted:
     def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Stepped:  # noqa: ARG002
         """The last one of the score's own."""
         return curvature.last_step(seen)
-
-    def chance(self, curvature: ScoreCurvature, seen: StepView) -> float:
-        """Of the last score, as the score's own law has it."""
-        return curvature.chance(seen)
 
 
 UNRESTRICTED = Unrestricted()

@@ -124,8 +124,7 @@ class LastParts:
 @dataclass(frozen=True, slots=True, eq=False)
 class FinalStep:
     """The last step, taken, in u. curvature: as measured; directions: those resolved; sampling and
-    left: (q, q), the sandwich and what the filter says is left of the way; chance: of the last mean
-    score (fitting.beliefs.surprise)."""
+    left: (q, q), the sandwich and what the filter says is left of the way."""
 
     place: StepPlace
     curvature: StepCurvature
@@ -133,7 +132,6 @@ class FinalStep:
     directions: Directions
     sampling: FloatArray
     left: FloatArray
-    chance: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

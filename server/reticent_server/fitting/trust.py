@@ -329,12 +329,17 @@ def information(noise: float) -> TrustVerdict:
     return _declined(INFORMATION_UNKNOWN) if noise > INFORMATION_NOISE.value else SOUND
 
 
-def arrived(chance: float, doubt: float = 0.0) -> TrustVerdict:
+def arrived(chance: float) -> TrustVerdict:
     """Of a fit whose last mean score has this chance where it is as near to its solution as it
-    says. doubt: the chance of a curvature that is less than what the standard errors rest on.
+    says.
     """
-    if chance < SURPRISE.value:
-        return _declined(NOT_ARRIVED)
+    return _declined(NOT_ARRIVED) if chance < SURPRISE.value else SOUND
+
+
+def believed(doubt: float) -> TrustVerdict:
+    """Of a fit whose curvature has this chance of being less than what its standard errors rest
+    on.
+    """
     return _declined(CURVATURE_DOUBTED) if doubt > DOUBT.value else SOUND
 
 

@@ -25,7 +25,7 @@ from reticent_server.fitting.beliefs import (
     widened,
 )
 from reticent_server.fitting.filter import Correction, corrected_curvature, moved
-from reticent_server.fitting.trust import DOUBT, SURPRISE, arrived
+from reticent_server.fitting.trust import DOUBT, believed
 
 Q, STEPS, NOISE = 4, 6, 0.02
 FACTORS = tuple(h for h, _ in SEEN)
@@ -174,15 +174,13 @@ def test_the_last_check_declines_what_steps_contradict_and_nothing_else() -> Non
     rng = np.random.default_rng(7)
     sound = [path(rng, 1.0) for _ in range(60)]
     wrong = [path(rng, 0.5) for _ in range(60)]
-    assert all(arrived(1.0, doubt(p.beliefs)).intervals for p in sound)
-    assert np.mean([arrived(1.0, doubt(p.beliefs)).intervals for p in wrong]) < 0.1
+    assert all(believed(doubt(p.beliefs)).intervals for p in sound)
+    assert np.mean([believed(doubt(p.beliefs)).intervals for p in wrong]) < 0.1
     measured = [faded(p.beliefs, 0.1) for p in wrong]
-    assert all(arrived(1.0, doubt(b)).intervals for b in measured)
+    assert all(believed(doubt(b)).intervals for b in measured)
 
 
 def test_a_verdict_names_its_reason() -> None:
-    assert arrived(1.0, DOUBT.value).intervals
-    (doubted,) = arrived(1.0, 1.0).sentences
-    (far,) = arrived(SURPRISE.value / 2, 1.0).sentences
+    assert believed(DOUBT.value).intervals
+    (doubted,) = believed(1.0).sentences
     assert "curvature" in doubted
-    assert "farther from its solution" in far
