@@ -97,6 +97,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -106,6 +107,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "quantiles"),
             Field("where", TEXT, None),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "median": Question(
@@ -116,6 +118,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -247,6 +250,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+            Field("loss", TEXT, "huber", keyword=True),
         ),
     ),
     "binned_residuals": Question(
@@ -589,6 +593,7 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -602,8 +607,12 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too. Not with
+          `by`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+        >>> ds.quantiles("price", [0.1, 0.5, 0.9], intervals=True, epsilon=1.0).conf_int()
         >>> found = ds.quantiles("price", [0.25, 0.5, 0.75], by="waterfront", epsilon=1.0)
         """
         values = {
@@ -612,6 +621,7 @@ class Methods:
             "where": where,
             "by": by,
             "per": per,
+            "intervals": intervals,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
@@ -626,6 +636,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -640,10 +651,18 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
-        values = {"column": column, "mechanism": mechanism, "where": where, "per": per}
+        values = {
+            "column": column,
+            "mechanism": mechanism,
+            "where": where,
+            "per": per,
+            "intervals": intervals,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | NoReply = self._ask("iqr", values, spending)
         return answer
@@ -658,6 +677,7 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -673,11 +693,22 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too. Not with
+          `by`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
+        >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()
         >>> found = ds.median("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "mechanism": mechanism, "where": where, "by": by, "per": per}
+        values = {
+            "column": column,
+            "mechanism": mechanism,
+            "where": where,
+            "by": by,
+            "per": per,
+            "intervals": intervals,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
         return answer
@@ -1155,6 +1186,7 @@ class Methods:
         mechanism: Literal["newton"] = "newton",
         confidence_level: float = 0.95,
         dispersion: float | None = None,
+        loss: Literal["huber", "squared"] = "huber",
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1173,6 +1205,8 @@ class Methods:
         - confidence_level: 0.5 to 0.9999.
         - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
           with the coefficients. No other family has one.
+        - loss: "huber" or "squared". Of the linear regression, as its own: squared is least
+          squares (wald and lr only).
 
         >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
         """
@@ -1186,6 +1220,7 @@ class Methods:
             "mechanism": mechanism,
             "confidence_level": confidence_level,
             "dispersion": dispersion,
+            "loss": loss,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: TestResults | NoReply = self._ask("hypothesis_test", values, spending)

@@ -31,18 +31,18 @@ crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, per 
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per)
+quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per, intervals = intervals)
   ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))
 }
 
-iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon, delta = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where, per = per)
+iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon, delta = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, per = per, intervals = intervals)
   ask(dataset, "iqr", fields, epsilon, delta, idempotency_key)
 }
 
-private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per)
+private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per, intervals = intervals)
   ask(dataset, "median", fields, epsilon, delta, idempotency_key)
 }
 
@@ -91,8 +91,8 @@ quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsil
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)
 }
 
-hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion)
+hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, loss = "huber", idempotency_key = NULL) {
+  fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion, loss = loss)
   ask(dataset, "hypothesis_test", fields, epsilon, delta, idempotency_key, c("hypothesis"))
 }
 

@@ -12,7 +12,6 @@ from reticent_server.fitting.filter import (
     Moved,
     StepCurvature,
     corrected_curvature,
-    left_after,
     limited,
     measured,
     moved,
@@ -61,18 +60,6 @@ def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     np.testing.assert_allclose(left.T @ left / len(left), said, atol=0.06)
     bayes = np.linalg.inv(np.linalg.inv(C) + H.T @ H / 0.04)
     np.testing.assert_allclose(said, bayes, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("least", [1.0, 1e-6, 0.0])
-def test_what_a_forecast_says_is_left_is_what_a_step_says(least: float) -> None:
-    """Also of a direction in which there is next to nothing to go, or nothing."""
-    rng = np.random.default_rng(7)
-    turn = np.linalg.qr(rng.normal(size=(Q, Q)))[0]
-    C = turn @ np.diag([2.0, 1.0, 0.5, least]) @ turn.T
-    root = rng.normal(size=(Q, Q))
-    at = curvature(root @ root.T, error=0.2, shape=0.1)
-    said = moved(C, at, 0.03 * np.eye(Q), np.zeros(Q)).covariance
-    np.testing.assert_allclose(left_after(C, at, 0.03), said, rtol=1e-7, atol=1e-12)
 
 
 @pytest.mark.slow
