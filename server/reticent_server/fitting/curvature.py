@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a score's mean changes with the distance to the solution, and the filter's step that follows.
 
-    Steady    linear in the distance: the filter's own step, and a test that the score is not larger
-              than the distance explains
+    Steady    linear in the distance: the step of a bank of filters (fitting.beliefs)
     Bent      levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
     Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at most,
               turned into the distance at which the exponential has that mean
@@ -19,6 +18,16 @@ from typing import Protocol
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.beliefs import (
+    EXPECTED,
+    SEEN,
+    Beliefs,
+    Factors,
+    Stepped,
+    covariance,
+    stepped,
+    surprised,
+)
 from reticent_server.fitting.budget import BENT_JACOBIAN, NO_EARLY_JACOBIAN, EarlyJacobian
 from reticent_server.fitting.filter import (
     Moved,
@@ -26,7 +35,6 @@ from reticent_server.fitting.filter import (
     limited,
     moved,
     moved_far,
-    surprised,
     unfinished,
     within,
 )
@@ -58,19 +66,33 @@ class LocalRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepView:
-    """What a step has. covariance: C (q, q) before it. curvature: H. score: g (q,), the released
-    mean, and noise: (q, q), its covariance. before: (q,) the change of the step before. rows: the
-    public ones."""
+    """What a step has. beliefs: before it. curvature: H. score: g (q,), the released mean, and
+    noise: (q, q), its covariance. before: (q,) the change of the step before. rows: the public
+    ones."""
 
-    covariance: FloatArray
+    beliefs: Beliefs
     curvature: StepCurvature
     score: FloatArray
     noise: FloatArray
     before: FloatArray | None
     rows: Callable[[], LocalRows]
 
+    @property
+    def covariance(self) -> FloatArray:
+        """C (q, q) before it."""
+        return covariance(self.beliefs)
+
+    def surprised(self) -> "StepView":
+        """With more of a way where the score asks for it (fitting.beliefs.surprised)."""
+        beliefs = surprised(self.beliefs, self.curvature, self.noise, self.score)
+        return replace(self, beliefs=beliefs)
+
+    def stepped(self) -> Stepped:
+        """The bank's step (fitting.beliefs.stepped)."""
+        return stepped(self.beliefs, self.curvature, self.noise, self.score)
+
     def moved(self, reach: FloatArray | None = None) -> Moved:
-        """The linear filter's step (fitting.filter.moved)."""
+        """One filter's step (fitting.filter.moved)."""
         return moved(self.covariance, self.curvature, self.noise, self.score, reach)
 
 
@@ -89,15 +111,20 @@ class ScoreCurvature(Protocol):
         """(q, q) the distances over which an expected curvature is a mean."""
         ...
 
-    def step(self, seen: StepView) -> Moved:
+    @property
+    def factors(self) -> Factors:
+        """What the curvature may be, of what is expected of it."""
+        ...
+
+    def step(self, seen: StepView) -> Stepped:
         """A step of the whole space."""
         ...
 
-    def step_within(self, seen: StepView) -> Moved:
+    def step_within(self, seen: StepView) -> Stepped:
         """A step that keeps to the subspace of C."""
         ...
 
-    def last_step(self, seen: StepView) -> Moved:
+    def last_step(self, seen: StepView) -> Stepped:
         """The last step of the whole space."""
         ...
 
@@ -108,18 +135,18 @@ class Steady:
 
     most_off: float = inf
     early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
+    factors: Factors = SEEN
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C
 
-    def step(self, seen: StepView) -> Moved:
-        C = surprised(seen.covariance, seen.curvature, seen.noise, seen.score)
-        return replace(seen, covariance=C).moved()
+    def step(self, seen: StepView) -> Stepped:
+        return seen.surprised().stepped()
 
-    def step_within(self, seen: StepView) -> Moved:
-        return seen.moved()
+    def step_within(self, seen: StepView) -> Stepped:
+        return seen.stepped()
 
-    def last_step(self, seen: StepView) -> Moved:
+    def last_step(self, seen: StepView) -> Stepped:
         return self.step(seen)
 
 
@@ -133,25 +160,26 @@ class Bent:
     away: MeanChange
     most_off: float = inf
     early_jacobian: EarlyJacobian = BENT_JACOBIAN
+    factors: Factors = EXPECTED
 
     def spread(self, C: FloatArray) -> FloatArray:
         """At θ itself: the steps know how the curvature changes."""
         return np.zeros_like(C)
 
-    def step(self, seen: StepView) -> Moved:
+    def step(self, seen: StepView) -> Stepped:
         return self._far(seen, _FARTHER)
 
-    def step_within(self, seen: StepView) -> Moved:
+    def step_within(self, seen: StepView) -> Stepped:
         return self._far(seen, _FARTHER)
 
-    def last_step(self, seen: StepView) -> Moved:
+    def last_step(self, seen: StepView) -> Stepped:
         return self._far(seen, 1.0)
 
-    def _far(self, seen: StepView, farther: float) -> Moved:
+    def _far(self, seen: StepView, farther: float) -> Stepped:
         C, curvature = seen.covariance, seen.curvature
         expected = self._expected(seen.rows(), curvature)
         step = moved_far(C, curvature, seen.noise, seen.score, expected, farther)
-        return unfinished(step, seen.before)
+        return Stepped.sure(unfinished(step, seen.before))
 
     def _expected(
         self, rows: LocalRows, curvature: StepCurvature
@@ -177,18 +205,19 @@ class Growing:
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     most_off: float = BEND.value
     early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
+    factors: Factors = EXPECTED
 
     def spread(self, C: FloatArray) -> FloatArray:
         return C
 
-    def step(self, seen: StepView) -> Moved:
-        step = limited(STEADY.step(seen))
-        return replace(step, way=self.grown(seen.rows(), step.way))
+    def step(self, seen: StepView) -> Stepped:
+        step = limited(seen.surprised().moved())
+        return Stepped.sure(replace(step, way=self.grown(seen.rows(), step.way)))
 
-    def step_within(self, seen: StepView) -> Moved:
-        return seen.moved()
+    def step_within(self, seen: StepView) -> Stepped:
+        return Stepped.sure(seen.moved())
 
-    def last_step(self, seen: StepView) -> Moved:
+    def last_step(self, seen: StepView) -> Stepped:
         return self.step(seen)
 
     def grown(self, rows: LocalRows, way: FloatArray) -> FloatArray:

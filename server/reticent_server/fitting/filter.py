@@ -21,11 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public.coordinates import second_moment
-from reticent_server.fitting.trust import SURPRISE
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import floored, power
 
@@ -179,30 +177,6 @@ class Moved:
     covariance: FloatArray
 
 
-def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> float:
-    """The chance of a mean score as large as g (q,) where C (q, q) is the covariance of the way
-    that is left: of gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself.
-    """
-    H = curvature.H
-    S = H @ C @ H.T + noise + curvature_error(C, curvature) + LEAST_NOISE * np.eye(len(C))
-    return float(chdtrc(len(g), float(g @ np.linalg.solve(S, g))))
-
-
-def surprised(
-    C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: FloatArray
-) -> FloatArray:
-    """C (q, q) before a step, raised where the released mean score g (q,) is larger than it
-    explains.
-
-    Where the chance of that is below SURPRISE the fit is farther off than C says: the way dd̂ᵀ, d̂
-    = H⁻¹g, that g asks for is added to it.
-    """
-    if surprise(C, curvature, noise, g) >= SURPRISE.value:
-        return C
-    way = np.linalg.solve(curvature.H, g)
-    return np.asarray(C + np.outer(way, way))
-
-
 def moved(
     C: FloatArray,
     curvature: StepCurvature,
@@ -217,7 +191,7 @@ def moved(
     H, wide = curvature.H, C if reach is None else reach
     N = noise + curvature_error(C, curvature) + LEAST_NOISE * np.eye(len(C))
     G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
-    return Moved(np.asarray(G @ g), _after(C, G, H, N))
+    return Moved(np.asarray(G @ g), after(C, G, H, N))
 
 
 def moved_far(
@@ -244,7 +218,7 @@ def moved_far(
         G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
         way = way + within(change)
-        left = _after(C, G, H, N)
+        left = after(C, G, H, N)
     return Moved(way, left)
 
 
@@ -273,7 +247,8 @@ def unfinished(step: Moved, before: FloatArray | None) -> Moved:
     return Moved(step.way, np.asarray(step.covariance + np.outer(rest, rest)))
 
 
-def _after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
+def after(C: FloatArray, G: FloatArray, H: FloatArray, N: FloatArray) -> FloatArray:
+    """C (q, q) after a step of the gain G from a score of slope H and noise N, all (q, q)."""
     left = np.eye(len(C)) - G @ H
     return np.asarray(left @ C @ left.T + G @ N @ G.T)
 

@@ -25,12 +25,13 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, Step
 from reticent_server.fitting import trust
+from reticent_server.fitting.beliefs import Stepped, beliefs_of, doubt, widened
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import Contributions
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.curvature import StepView
-from reticent_server.fitting.filter import Moved, StepCurvature, no_correction, prior
+from reticent_server.fitting.filter import StepCurvature, no_correction, prior
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import on_lattice
 from reticent_server.fitting.passes import Passes
@@ -119,16 +120,23 @@ class NoisyNewton:
         theta, C = self.restriction.started(self.start, C, W)
         known = no_correction(whitening, self.family.shape)
         theta = on_lattice(theta, self.sizes.size)
-        return State(theta, C, self.family.start, known, count, present)
+        first = self.family.score(self.family.start, self.budget.steps - 1)
+        beliefs = beliefs_of(first.curvature.factors, C)
+        return State(theta, beliefs, self.family.start, known, count, present)
 
     def place(self, model: PublicModel, state: State, t: int) -> StepPlace:
-        """That of step t, with what its solution may differ by from that of the step before."""
+        """That of step t, with what its solution may differ by from that of the step before; where
+        the score is another, so may be what its curvature is of what is expected."""
         remaining = self.budget.steps - 1 - t
+        score = self.family.score(state.scale, remaining)
+        if score != self.family.score(state.scale, remaining + 1):
+            factors = score.curvature.factors
+            state = replace(state, beliefs=beliefs_of(factors, state.covariance))
         drift = self.family.drift(remaining)
         if drift:
             room = prior(model.whitening, drift * state.scale)
-            state = replace(state, covariance=state.covariance + room)
-        return StepPlace(model, state, self.family.score(state.scale, remaining), t, remaining == 0)
+            state = replace(state, beliefs=widened(state.beliefs, room))
+        return StepPlace(model, state, score, t, remaining == 0)
 
     def _placed(
         self, model: PublicModel, state: State, contributions: Contributions, t: int
@@ -145,13 +153,13 @@ class NoisyNewton:
 
     def _seen(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> StepView:
         state = place.state
-        return StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
+        return StepView(state.beliefs, curvature, mean.value, mean.noise, state.way, place.rows)
 
-    def _moved(self, place: StepPlace, step: Moved) -> State:
+    def _moved(self, place: StepPlace, step: Stepped) -> State:
         W, state = place.model.whitening.transform, place.state
         theta = np.clip(state.theta + W.T @ step.way, -_LARGEST_THETA, _LARGEST_THETA)
         theta = on_lattice(theta, self.sizes.size)
-        return replace(state, theta=theta, covariance=step.covariance, way=step.way)
+        return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 
     def _finished(
         self, place: StepPlace, contributions: Contributions, released: LastReleases
@@ -162,7 +170,9 @@ class NoisyNewton:
         place, jacobian_noise = place.measured(released.jacobian, None)
         curvature = place.curvature
         scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
-        after = self._last_moved(place, scores.mean, curvature)
+        seen = self._seen(place, scores.mean, curvature)
+        after = self._last_moved(place, seen)
+        curvature = after.believed(curvature)
         A = np.asarray(np.linalg.inv(curvature.H))
         sampling = sandwich(A, scores.meat, count)
         directions = fit_directions(
@@ -177,9 +187,8 @@ class NoisyNewton:
         last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
         return self._fitted(last, contributions.errors(last), scores, after)
 
-    def _last_moved(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> State:
+    def _last_moved(self, place: StepPlace, seen: StepView) -> State:
         whitening, kind = place.model.whitening, place.score.curvature
-        seen = self._seen(place, mean, curvature)
         first = prior(whitening, self.family.offset)
         return self._moved(place, self.restriction.last_step(kind, seen, first))
 
@@ -189,7 +198,7 @@ class NoisyNewton:
         W, J = last.place.model.whitening.transform, last.curvature.J
         directions, place = last.directions, last.place
         linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
-        verdict = errors.verdict.then(linear)
+        verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
         return StandardFit(
             theta=after.theta,
             sampling=np.asarray(W.T @ errors.sampling @ W),

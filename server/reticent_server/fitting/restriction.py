@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.beliefs import Stepped
 from reticent_server.fitting.curvature import ScoreCurvature, StepView
-from reticent_server.fitting.filter import Moved
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +34,14 @@ class Restriction:
         start = theta + W.T @ gain @ (self.values - self.rows @ theta)
         return start, np.asarray(C - gain @ R @ C)
 
-    def step(self, curvature: ScoreCurvature, seen: StepView) -> Moved:
+    def step(self, curvature: ScoreCurvature, seen: StepView) -> Stepped:
         """A step on the subspace."""
         return curvature.step_within(seen)
 
-    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Moved:  # noqa: ARG002 - linear, whatever the curvature
+    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Stepped:  # noqa: ARG002 - linear, whatever the curvature
         """The step off it: its gain is made for what is left and the unconditioned prior, `first`
         (q, q)."""
-        return seen.moved(first + seen.covariance)
+        return Stepped.sure(seen.moved(first + seen.covariance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Unrestricted:
         """θ and C as they are."""
         return theta, C
 
-    def step(self, curvature: ScoreCurvature, seen: StepView) -> Moved:
+    def step(self, curvature: ScoreCurvature, seen: StepView) -> Stepped:
         """A step of the score's own."""
         return curvature.step(seen)
 
-    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Moved:  # noqa: ARG002
+    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Stepped:  # noqa: ARG002
         """The last one of the score's own."""
         return curvature.last_step(seen)
 

@@ -3,7 +3,19 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from reticent_server.domain.steps import FloatArray, Released
+from reticent_server.fitting.beliefs import (
+    EXPECTED,
+    Beliefs,
+    beliefs_of,
+    covariance,
+    faded,
+    likeliest,
+    mean_factor,
+    widened,
+)
 from reticent_server.fitting.curvature import LocalRows
 from reticent_server.fitting.filter import (
     Correction,
@@ -22,13 +34,13 @@ from reticent_server.numerics.matrices import power
 class State:
     """What is known of the solution, all of it released.
 
-    theta: (q,) of x̃. covariance: C (q, q) of u, of what is left. scale: s. known: of the
+    theta: (q,) of x̃. beliefs: of u, of what is left of the way. scale: s. known: of the
     curvature. count: records in use. present: whether that number is above its noise. way: (q,) the
     change that the last step made, in u; None where the solution itself has changed since.
     """
 
     theta: FloatArray
-    covariance: FloatArray
+    beliefs: Beliefs
     scale: float
     known: Correction
     count: float
@@ -38,7 +50,22 @@ class State:
     def widened(self, covariance: FloatArray) -> "State":
         """With (q, q) of u more between here and the solution of the next step, which is
         another."""
-        return replace(self, covariance=self.covariance + covariance, way=None)
+        return replace(self, beliefs=widened(self.beliefs, covariance), way=None)
+
+    @property
+    def covariance(self) -> FloatArray:
+        """C (q, q) of what is left, in u."""
+        return covariance(self.beliefs)
+
+    def believed(self, curvature: StepCurvature) -> StepCurvature:
+        """By the mean of the beliefs."""
+        h = mean_factor(self.beliefs)
+        return replace(curvature, J=curvature.J * h, E=curvature.E * h)
+
+    def sure(self, covariance: FloatArray) -> "State":
+        """With one belief, that the curvature is what is expected, and C (q, q) in other
+        coordinates."""
+        return replace(self, beliefs=beliefs_of(EXPECTED, covariance), way=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +93,8 @@ class StepPlace:
     @property
     def expected(self) -> FloatArray:
         """J (q, q) that the public rows lead to expect."""
-        spread = self.score.curvature.spread(self.state.covariance)
+        likely = likeliest(self.state.beliefs).square
+        spread = self.score.curvature.spread(likely)
         return self.model.curvature(self.score, self.direction, spread)
 
     @property
@@ -88,7 +116,10 @@ class StepPlace:
         B."""
         state, count = self.state, self.state.count
         back = power(self.expected, 0.5)
-        missed = missed_curvature(state.covariance, back, self.score.unit)
+        likely = likeliest(state.beliefs).square
+        missed = missed_curvature(likely, back, self.score.unit)
         J, sd = jacobian.values / count, jacobian.sd / count
         known, noise = measured(state.known, back, J, sd, missed, upto)
-        return replace(self, state=replace(state, known=known)), noise
+        left = float(np.mean(known.error / state.known.error))
+        state = replace(state, known=known, beliefs=faded(state.beliefs, left))
+        return replace(self, state=state), noise

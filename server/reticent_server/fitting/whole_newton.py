@@ -45,6 +45,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.fitting import trust
+from reticent_server.fitting.beliefs import surprise
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
     Correction,
@@ -53,7 +54,6 @@ from reticent_server.fitting.filter import (
     curvature_error,
     no_correction,
     prior,
-    surprise,
 )
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
@@ -85,7 +85,7 @@ from reticent_server.numerics.matrices import eigen, floored, power, rebuild, sy
 DRIFT = 0.25
 """Residual scales by which a predictor may be off where the plain score begins: between Huber's
 solution and least squares' it was .4 on the most skewed of 23 real tables, and a score that asks
-for more is believed (filter.surprised).
+for more is believed (beliefs.surprised).
 """
 PUBLIC_REACH = 9.0
 """Squared length per coordinate up to which public rows are believed: that of a rare level's, and a
@@ -122,7 +122,7 @@ class Whole:
     """Between two of the last steps. score: the textbook's. known: of the curvature relative to the
     public rows', each as long as `wide` at most. before: H (q, q) where the last step was taken;
     mean: the score (q,) there, with its noise, and way (q,): where it went; chance: of that score
-    (fitting.filter.surprise).
+    (fitting.beliefs.surprise).
     """
 
     place: StepPlace
@@ -160,6 +160,7 @@ class WholeNewton(NoisyNewton):
         model, state, _ = yield from self.approached(t)
         score = self._score(state.scale)
         plain = replace(model, radius_squared=UNBOUNDED)
+        state = state.sure(state.covariance)
         place = informed_place(StepPlace(plain, state, score, t, last=False))
         room = drift_room(place, score)
         place = replace(place, state=place.state.widened(room))
@@ -287,7 +288,7 @@ class WholeNewton(NoisyNewton):
         """After a step with the score that `whole` has."""
         place, curvature = whole.place, whole.curvature
         mean = whole.mean
-        chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
+        chance = surprise(place.state.beliefs, curvature, mean.noise, mean.value)
         step = place.score.curvature.last_step(self._seen(whole.believed, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
@@ -318,7 +319,7 @@ def informed_place(place: StepPlace) -> StepPlace:
     turn = np.asarray(np.linalg.solve(whitening.transform.T, W.T).T, dtype=np.float64)
     back = np.linalg.inv(turn)
     model = replace(place.model, whitening=informed(whitening, W, turn))
-    state = replace(place.state, covariance=back.T @ place.state.covariance @ back, way=None)
+    state = place.state.sure(back.T @ place.state.covariance @ back)
     return replace(place, model=model, state=state)
 
 

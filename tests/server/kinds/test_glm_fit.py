@@ -342,7 +342,7 @@ def test_what_a_long_step_of_a_log_link_leaves_is_still_to_go() -> None:
     newton = planned(table_of("poisson"), slopes(3), "poisson", rho_units(1.0, 1e-6)).newton
     whitening = unwhitened(newton.coordinates, 16.0)
     state = newton.started(whitening, 4000.0, present=True)
-    state = replace(state, covariance=9 * np.eye(4))
+    state = state.sure(9 * np.eye(4))
     place = newton.place(newton.public_model(whitening), state, 0)
     curvature = replace(place.curvature, error=np.zeros(4), shape=np.zeros(4))
     g = curvature.H @ np.array([3.0, 0.0, 0.0, 0.0])

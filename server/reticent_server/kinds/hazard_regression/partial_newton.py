@@ -37,10 +37,11 @@ from reticent_server.domain.steps import (
     SumStep,
     VectorSum,
 )
+from reticent_server.fitting.beliefs import EXPECTED, Stepped, beliefs_of, covariance, surprise
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding, TermCoding
 from reticent_server.fitting.curvature import StepView
-from reticent_server.fitting.filter import Moved, no_correction, prior, surprise
+from reticent_server.fitting.filter import Moved, no_correction, prior
 from reticent_server.fitting.maps import invertible_on_lattice, on_lattice
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import Coordinates, second_moment
@@ -208,7 +209,7 @@ class PartialNewton:
         k = self.sizes.size
         C = prior(model.whitening, _START)
         known = no_correction(model.whitening, UNLIKE)
-        state = State(np.zeros(k), C, 1.0, known, count, present)
+        state = State(np.zeros(k), beliefs_of(EXPECTED, C), 1.0, known, count, present)
         place = StepPlace(model, state, model.score_at(np.zeros(k)), 0, last=False)
         return self._at(informed_place(place))
 
@@ -243,9 +244,9 @@ class PartialNewton:
         place, _ = self._stepped(place, _mean(g, place))
         return self._at(turned(place) if last else place)
 
-    def _stepped(self, place: StepPlace, mean: MeanScore) -> tuple[StepPlace, Moved]:
+    def _stepped(self, place: StepPlace, mean: MeanScore) -> tuple[StepPlace, Stepped]:
         state, curvature = place.state, place.curvature
-        seen = StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
+        seen = StepView(state.beliefs, curvature, mean.value, mean.noise, state.way, place.rows)
         step = place.score.curvature.step(seen)
         return replace(place, state=_moved(place, step), t=place.t + 1), step
 
@@ -346,9 +347,9 @@ class PartialNewton:
     def _after(self, whole: Whole) -> Whole:
         """After a step with the score that `whole` has: the same coordinates, a new baseline."""
         place, curvature, mean = whole.place, whole.curvature, whole.mean
-        chance = surprise(place.state.covariance, curvature, mean.noise, mean.value)
+        chance = surprise(place.state.beliefs, curvature, mean.noise, mean.value)
         state = place.state
-        seen = StepView(state.covariance, curvature, mean.value, mean.noise, state.way, place.rows)
+        seen = StepView(state.beliefs, curvature, mean.value, mean.noise, state.way, place.rows)
         step = shortened(place.score.curvature.last_step(seen), _REACH / whole.cuts.score.length)
         place = replace(place, state=_moved(place, step), t=place.t + 1)
         place = replace(place, score=self._score(place))
@@ -377,14 +378,14 @@ class PartialNewton:
         )
 
 
-def shortened(step: Moved, most: float) -> Moved:
+def shortened(step: Stepped, most: float) -> Stepped:
     """A step whose way (k,) is no longer than `most`; what is cut off is added to C. Beyond it the
     cumulative hazards of persons as far off as the cut grow by more than e, and what the curvature
     at the place says of the way no longer holds.
     """
     way = step.way * min(1.0, most / max(float(np.linalg.norm(step.way)), _TINY))
     rest = step.way - way
-    return Moved(way, step.covariance + np.outer(rest, rest))
+    return Stepped.sure(Moved(way, covariance(step.beliefs) + np.outer(rest, rest)))
 
 
 def turned(place: StepPlace) -> StepPlace:
@@ -401,7 +402,7 @@ def turned(place: StepPlace) -> StepPlace:
     model = replace(place.model, whitening=replace(whitening, transform=W))
     flat = replace(known, E=np.eye(len(W)))
     C = out.T @ place.state.covariance @ out
-    state = replace(place.state, covariance=C, known=flat, way=None)
+    state = replace(place.state.sure(C), known=flat)
     return replace(place, model=model, state=state)
 
 
@@ -417,11 +418,11 @@ def _told(whole: Whole, mean: MeanScore) -> Whole:
     return replace(whole, mean=mean, known=by_secant(whole, mean))
 
 
-def _moved(place: StepPlace, step: Moved) -> State:
+def _moved(place: StepPlace, step: Stepped) -> State:
     W, state = place.model.whitening.transform, place.state
     theta = np.clip(state.theta + W.T @ step.way, -_LARGEST_THETA, _LARGEST_THETA)
     theta = on_lattice(theta, len(theta))
-    return replace(state, theta=theta, covariance=step.covariance, way=step.way)
+    return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 
 
 def slopes_whitening(found: Whitening) -> Whitening:

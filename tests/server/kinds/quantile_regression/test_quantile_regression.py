@@ -13,6 +13,7 @@ from scipy.stats import expon, norm
 
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.beliefs import SEEN, beliefs_of
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.filter import no_correction, prior
 from reticent_server.fitting.state import State
@@ -77,7 +78,8 @@ def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
     newton = planned(data, (0.3,), HUGE_RHO).fits[0].newton
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
     C = 0.01 * np.eye(newton.sizes.size)
-    state = State(np.zeros(len(C)), C, 2.0, no_correction(whitening, newton.family.shape), 2000.0)
+    known = no_correction(whitening, newton.family.shape)
+    state = State(np.zeros(len(C)), beliefs_of(SEEN, C), 2.0, known, 2000.0)
     model, steps = newton.public_model(whitening), newton.budget.steps
     for remaining in (2, 1, 0):
         room = newton.place(model, state, steps - 1 - remaining).state.covariance - C
