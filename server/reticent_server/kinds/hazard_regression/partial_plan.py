@@ -40,8 +40,6 @@ from reticent_server.kinds.hazard_regression.partial_budget import (
     plan_partial_budget,
 )
 from reticent_server.kinds.hazard_regression.partial_newton import (
-    EARLY_STOP,
-    STOP,
     PartialNewton,
     slopes_whitening,
 )
@@ -219,7 +217,6 @@ class PartialPlan(Planned):
             columns=columns,
             cuts=asked.cuts,
             radius=RADIUS if self.robust else None,
-            stop=EARLY_STOP if self.robust else STOP,
         )
 
     def run(self) -> Recipe:
