@@ -313,6 +313,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("offset", TEXT, None, keyword=True),
             Field("exposure", TEXT, None, keyword=True),
+            Field("target", TEXT, "robust", keyword=True),
         ),
     ),
     "t_test": Question(
@@ -1371,6 +1372,7 @@ class Methods:
         confidence_level: float = 0.95,
         offset: str | None = None,
         exposure: str | None = None,
+        target: Literal["robust", "likelihood"] = "robust",
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1390,6 +1392,10 @@ class Methods:
           coefficient 1.
         - exposure: A column that multiplies the hazard, such as a number of parts at risk, with
           a lower bound above 0: the offset is its logarithm.
+        - target: "robust" or "likelihood". likelihood: what Cox's regression estimates on all
+          records; the few largest scores are cut, and intervals allow for it (one row a
+          person). robust: persons far from the middle count less, which moves what is
+          estimated.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         """
@@ -1400,6 +1406,7 @@ class Methods:
             "confidence_level": confidence_level,
             "offset": offset,
             "exposure": exposure,
+            "target": target,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)

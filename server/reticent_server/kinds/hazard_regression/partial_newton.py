@@ -75,7 +75,7 @@ from reticent_server.kinds.hazard_regression.partial_score import (
     PartialScore,
     PartialScoreMap,
     PersonCellsMap,
-    PersonLengthsMap,
+    PartialLengthsMap,
 )
 from reticent_server.kinds.hazard_regression.public_persons import (
     PersonsModel,
@@ -306,7 +306,7 @@ class PartialNewton:
         grid = LengthGrid(sqrt(k))
         rest = VectorSum(len(self.cuts), REST, self.budget.rest, self._rows)
         parts = (grid.part(budget.tail, self._rows), grid.part(budget.rows_tail, self._rows), rest)
-        lengths = PersonLengthsMap(
+        lengths = PartialLengthsMap(
             self.coding, self.columns, place.point, score.known, self.far, grid, grid, self.cuts
         )
         first, second, third = yield SumStep("lengths of scores", parts, lengths)

@@ -232,7 +232,7 @@ class PartialScoreMap(PersonsMap):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersonLengthsMap(PersonsMap):
+class PartialLengthsMap(PersonsMap):
     """Gives (rows,) the position of each score's length on a grid, that of each root's, and (J,
     rows) events less cumulative hazards between the cuts.
     """
