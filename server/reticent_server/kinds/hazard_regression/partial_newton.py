@@ -94,7 +94,9 @@ EARLY_STOP = 2.0
 """The cumulative hazard at which follow-up stops in early steps, and in all of a robust fit: where
 it does not, scores of a few long survivors grow with the exponential of a step that went too far.
 """
-_OUTLIVE = 7.4  # e²: ranks of the cut, of persons who outlive where follow-up stops in the last ones
+_OUTLIVE = (
+    7.4  # e²: ranks of the cut, of persons who outlive where follow-up stops in the last ones
+)
 _START = 1.5  # of a predictor that is off before any step: a hazard ratio of 20 between extremes
 _DRIFT, _ROBUST_DRIFT = 0.25, 0.1
 """Of a predictor, by which it may be off after the early steps: with scores cut at 2 % of the persons
@@ -110,7 +112,7 @@ survivors, which all lean one way, so that a coefficient of few of them is decli
 """
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
-_TINY = np.finfo(float).tiny
+_TINY = 1e-12  # of what is divided by
 
 Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
 
@@ -519,8 +521,10 @@ def _calmed(events: FloatArray, position: np.ndarray, least: FloatArray) -> Floa
     raised = np.maximum(events, 0.0)
     sums = np.zeros(len(least))
     np.add.at(sums, position, raised)
-    scale = least / np.maximum(sums, _TINY)
-    return np.where(sums[position] > 0, raised * scale[position], least[position] / len(events))
+    known = sums > _TINY
+    scale = least / np.where(known, sums, 1.0)
+    even = least[position] / len(events)
+    return np.asarray(np.where(known[position], raised * scale[position], even))
 
 
 def corrected(base: _Baseline, cuts: tuple[float, ...], rest: Released) -> _Baseline:

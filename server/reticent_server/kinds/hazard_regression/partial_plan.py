@@ -261,7 +261,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     root = power(J, -0.5, 1e-6)
     lengths = np.linalg.norm(model.persons(theta, score).scores @ root, axis=1)
     budget = newton.budget.fit
-    shape = replace(score, lengths=lengths).shape(lengths, lengths)
+    shape = replace(score, lengths=lengths).expected_shape()
     cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count

@@ -45,9 +45,11 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
     result |= spread_verdict(plan.own_profile).applied(result)
     weighting = _weighting(found)
     robust = found.far is not None
-    said = (WEIGHTED if robust else ESTIMAND).format(radius=weighting["radius_squared"], stop=found.stop)
+    said = (WEIGHTED if robust else ESTIMAND).format(
+        radius=weighting["radius_squared"], stop=found.stop
+    )
     return HazardFit(
-        **result | {"weighting": weighting},  # type: ignore[arg-type]
+        **result | {"weighting": weighting},
         scale=None,
         tuning=None,
         steps=plan.budget.fit.steps,
