@@ -72,10 +72,10 @@ from reticent_server.kinds.hazard_regression.partial_budget import TURN, Partial
 from reticent_server.kinds.hazard_regression.partial_score import (
     FarWeights,
     FollowUpColumns,
+    PartialLengthsMap,
     PartialScore,
     PartialScoreMap,
     PersonCellsMap,
-    PartialLengthsMap,
 )
 from reticent_server.kinds.hazard_regression.public_persons import (
     PersonsModel,
