@@ -32,7 +32,12 @@ from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.kinds.shared.linear.query import LinearRegression
-from reticent_server.mechanisms import disjoint_groups, quantile_tree, registry
+from reticent_server.mechanisms import (
+    disjoint_groups,
+    quantile_tree,
+    registry,
+    running_counts,
+)
 from reticent_server.mechanisms.disjoint_groups import GroupsMap, grouped
 from support.attacks.privacy_losses import step_loss
 from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
@@ -186,8 +191,20 @@ def test_one_group_costs_what_it_costs_alone_and_two_unlike_ones_what_a_move_doe
     cheap = SumStep("", (CountSum(1, RHO // 3),), codes)
     assert registry.rho(grouped("", "g", (0.0,), [alone])) == RHO
     assert registry.rho(grouped("", "g", (0.0, 1.0, 2.0), [cheap, alone, cheap])) == RHO + RHO // 3
-    for part in (PowerSum(((0.0, 1.0),), RHO), RunningCounts(2, 4, RHO)):
-        assert disjoint_groups.leaving_rho(part) == RHO
+    assert disjoint_groups.leaving_rho(PowerSum(((0.0, 1.0),), RHO)) == RHO
+
+
+@pytest.mark.parametrize("length", [1, 4, 48])
+def test_a_code_that_leaves_running_counts_costs_half_and_attains_it(length: int) -> None:
+    """All positions: the farthest that one code less moves the released integers."""
+    part = RunningCounts(2, length, RHO)
+    moves = [
+        running_counts.factored(part, np.eye(part.bins, dtype=np.int64)[k])
+        for k in range(part.bins)
+    ]
+    worst = max(float(m.astype(float) @ m.astype(float)) for m in moves)
+    loss = worst / (2 * running_counts.scale(part) ** 2) * RHO_UNITS
+    assert 0.999 * RHO / 2 < loss <= disjoint_groups.leaving_rho(part) == RHO // 2
 
 
 ASKED = [(0.5,), (0.9,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)]
@@ -271,6 +288,7 @@ def test_medians_by_group_are_pure_at_epsilon() -> None:
 QUERIES = {
     "linear": LinearRegression("y ~ x", by="g"),
     "linear, where": LinearRegression("y ~ x", "k > 2", loss="tukey", by="b"),
+    "least squares": LinearRegression("y ~ x", loss="squared", by="g"),
     "glm": Glm("b ~ x", "binomial", by="g"),
     "gamma": Glm("exp(x) ~ b", "gamma", by="g"),
     "quantile regression": QuantileRegression("y ~ x", (0.25, 0.75), by="g"),

@@ -47,6 +47,7 @@ from reticent_server.fitting.public.rows import LEAST_SHARE, level_shares
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import TrustVerdict, without_intervals
+from reticent_server.fitting.whole_budget import plan_whole_budget
 from reticent_server.mechanisms import disjoint_groups
 
 _MEMBER_NANOSECONDS = (
@@ -260,7 +261,8 @@ def plan_group_fits(
     model.check(design.response)
     if model.of_persons and facts.schema.unit.max_rows > 1:
         raise InvalidQuery(
-            "Where a person has several rows, by is not for this regression: ask for one group with where."
+            "Where a person has several rows, by is not for this regression: ask for one group "
+            "with where."
         )
     ground, own = planned_ground(
         facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)
@@ -299,9 +301,10 @@ def _budget(sizes: Sizes, rho: int, signal: Signal, *, counted: bool) -> FitBudg
     """The budget of one group whose steps cost at most `rho` of all groups together: counts cost
     twice.
     """
-    budget = plan_budget(sizes, rho, signal, masked=True)
+    planned = plan_whole_budget if signal.whole else plan_budget
+    budget = planned(sizes, rho, signal, masked=True)
     asked = rho
     while (together := budget.rho_by_group(counted=counted)) > rho:
         asked = min(asked * rho // together, asked - 1)
-        budget = plan_budget(sizes, asked, signal, masked=True)
+        budget = planned(sizes, asked, signal, masked=True)
     return budget

@@ -22,14 +22,16 @@ Replacing a record is one of
 
         VectorSum  ‖q‖ ≤ C of Δ = 2C          ρ/4      GramSum    ‖qqᵀ‖ ≤ C² of Δ = √2 C²   ρ/2
         CountSum   1 of Δ = √2                ρ/2      signed     C² of Δ = 2C²              ρ/4
-        one bin    1 of Δ = 1                 ρ        PowerSum, RunningCounts               ρ, as no less is proved
-        QuantileTree                          mechanisms.quantile_tree.leaving_rho
+        one bin    1 of Δ = 1                 ρ        PowerSum               ρ, as no less is proved
+        RunningCounts  a column of Δ/√2       ρ/2      QuantileTree   mechanisms.quantile_tree.leaving_rho
 
-so the step costs max(max ρ_g, λ_a + λ_b) over pairs of groups: not a G-fold, and at most twice one
-group's. Vectors and Gram sums cost the same as one group's alone (ρ/2 and ρ together are at most
-what one pair inside costs), a count of one bin costs twice as much, and a median, whose ranks move
-by half when a record leaves, nothing more. In parts that are of one vector (mechanisms.one_vector)
-one record more changes q, qqᵀ and bbᵀ by no more than each alone, so λ is the same sum.
+(a code that leaves running counts takes one column away, ‖q_i‖² ≤ max ‖q_j‖² = Δ²/2:
+mechanisms.running_counts), so the step costs max(max ρ_g, λ_a + λ_b) over pairs of groups: not a
+G-fold, and at most twice one group's. Vectors, Gram sums and running counts cost the same as one
+group's alone (ρ/2 and ρ together are at most what one pair inside costs), a count of one bin costs
+twice as much, and a median, whose ranks move by half when a record leaves, nothing more. In parts
+that are of one vector (mechanisms.one_vector) one record more changes q, qqᵀ and bbᵀ by no more
+than each alone, so λ is the same sum.
 
 *m rows.* All losses are squares of a norm of what changes, a norm over the parts of all groups
 together (for a tree the L2 norm over sub-problems of the losses at a level, where L(mt) ≤ m L(t)).
@@ -192,11 +194,11 @@ def leaving_rho(part: Part) -> Fraction:
     match part:
         case VectorSum() | GramSum(signed=True):
             return Fraction(part.rho, 4)
-        case GramSum():
+        case GramSum() | RunningCounts():
             return Fraction(part.rho, 2)
         case CountSum(bins=bins):
             return Fraction(part.rho, 1 if bins == 1 else 2)
         case QuantileTree():
             return Fraction(quantile_tree.leaving_rho(part))
-        case PowerSum() | RunningCounts():
+        case PowerSum():
             return Fraction(part.rho)

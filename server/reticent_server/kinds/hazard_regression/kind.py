@@ -46,7 +46,10 @@ class HazardRegression(Query):
     offset: Annotated[
         Name | None,
         Field(
-            description="A numeric column that is added to the logarithm of the hazard, with the coefficient 1."
+            description=(
+                "A numeric column that is added to the logarithm of the hazard, with the "
+                "coefficient 1."
+            )
         ),
     ] = None
     exposure: Annotated[

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 OFFSET_LEANS = (
-    "A slope of a term that goes with the offset may be too near to 0, by .4 standard errors where half of the offset's variance "
+    "A slope of a term that goes with the offset may be too near to 0, by .4 standard errors "
+    "where half of the offset's variance "
     "goes with it: its interval of 95 % then covers .88."
 )
 
@@ -137,8 +138,10 @@ def _reference(coding: TermCoding, point: Point) -> np.ndarray:
 
 def _estimand(point: Point) -> str:
     return (
-        "Logarithms of hazard ratios of proportional hazards, constant between the cuts, where follow-up stops at the "
-        f"cumulative hazard {point.stop:g}; weights min(1, {point.radius_squared:g}/|A(1, x)|^2) with the matrix A of "
+        "Logarithms of hazard ratios of proportional hazards, constant between the cuts, where "
+        "follow-up stops at the "
+        f"cumulative hazard {point.stop:g}; weights min(1, {point.radius_squared:g}/|A(1, x)|^2) "
+        "with the matrix A of "
         "`weighting`"
     )
 

@@ -16,8 +16,11 @@ from reticent_server.kinds.linear_regression.gradient_descent import plan_gradie
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.kinds.shared.by import fits_by
 from reticent_server.kinds.shared.columns import sufficient
-from reticent_server.kinds.shared.linear.loss import asked_loss
-from reticent_server.kinds.shared.linear.plan import LinearModel, plan_linear_regression
+from reticent_server.kinds.shared.linear.plan import (
+    LinearModel,
+    loss_of,
+    plan_linear_regression,
+)
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.shared.linear.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.typical import dummies, formula, numbers
@@ -29,7 +32,7 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
             raise InvalidQuery("by and fit_statistics are for fits without weights and effects.")
         if query.fit_statistics:
             return plan_linear_statistics(facts, query, offer.rho)
-        model = LinearModel(asked_loss(query), query.ridge)
+        model = LinearModel(loss_of(facts, query), query.ridge)
         return fits_by(facts, query, str(query.by), model, offer.rho)
     newton = query.mechanism == "newton"
     design = parse_formula(

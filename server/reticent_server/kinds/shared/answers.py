@@ -25,7 +25,10 @@ IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may diffe
 
 def cut_least_squares(c: float) -> str:
     """Of least squares whose residuals are cut at c scales."""
-    return f"Least squares cut at {c:g} residual scales and at far-off records; least squares of all records may differ"
+    return (
+        f"Least squares cut at {c:g} residual scales and at far-off records; least squares of all "
+        "records may differ"
+    )
 
 
 def penalised(answers: str) -> str:

@@ -114,14 +114,18 @@ class LinearModel:
         }
 
 
+def loss_of(facts: DatasetFacts, query: LinearRegression) -> ResidualLoss:
+    """The loss that a query means of a table of one row a unit, or of several. InvalidQuery."""
+    whole = query.loss == "squared" and query.tuning is None and facts.schema.unit.max_rows == 1
+    return plain_loss() if whole else asked_loss(query)
+
+
 def plan_linear_regression(
     facts: DatasetFacts, design: Design, query: LinearRegression, rho: int
 ) -> LinearRegressionPlan:
     """Plans a regression at `rho` (RHO_UNITS) from public facts alone; InvalidQuery without
     response.
     """
-    whole = query.loss == "squared" and query.tuning is None and facts.schema.unit.max_rows == 1
-    loss = plain_loss() if whole else asked_loss(query)
-    loss = replace(loss, weighted=design.weight is not None)
+    loss = replace(loss_of(facts, query), weighted=design.weight is not None)
     model = LinearModel(loss, query.ridge)
     return plan_fit(facts, design, model, query.confidence_level, rho)
