@@ -280,7 +280,7 @@ class PersonCellsMap:
     @property
     def middles(self) -> FloatArray:
         """(J,) of the intervals."""
-        return (np.asarray(self.asked.starts) + np.asarray(self.asked.cuts)) / 2
+        return np.asarray((np.asarray(self.asked.starts) + np.asarray(self.asked.cuts)) / 2)
 
 
 def growth(change: FloatArray) -> tuple[FloatArray, FloatArray]:
