@@ -7,7 +7,8 @@ with replacement, up to N records where a size is named; Cox's regression (Bresl
 whole table is what intervals should hold, that of the sample what widths are compared with. The
 profile is the table's own quantiles and counts.
 
-    python -m benchmarks.hazards [table ...]        HAZARD_SAMPLES (20), HAZARD_EPSILONS (1,3,10)
+    python -m benchmarks.hazards [table ...]        HAZARD_SAMPLES (20), HAZARD_EPSILONS (1,3,10),
+    HAZARD_TARGET (likelihood), HAZARD_N (the table's size)
 
 given: share of coefficients with an interval. lost: share of Cox's significant ones (p < .05 on the
 sample) that have no p-value below .05. forecast: median of the privacy standard errors over those

@@ -10,6 +10,7 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
+from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.surv import parse_hazards
 from support.fits.regressions import Table, boolean, facts_of, numeric, profile_of
@@ -75,6 +76,25 @@ def planned(
     special = {"offset": offset, "exposure": exposure}
     asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS, **special)
     return plan_hazard_regression(facts, asked, 0.95, rho)
+
+
+def planned_partial(
+    table: Table,
+    rho: int,
+    formula: str = FORMULA,
+    *,
+    profile: bool = True,
+    where: str | None = None,
+    robust: bool = False,
+    offset: str | None = None,
+    **more: Any,
+) -> PartialPlan:
+    """A plan of Cox's partial likelihood, or with weights, on a public profile of the table."""
+    columns = [*COLUMNS, OFFSET, PARTS]
+    known = profile_of(table, columns) if profile else None
+    facts = facts_of(len(table["t"]), columns, known, **more)
+    asked = parse_hazards(formula, facts, None, where, rho / RHO_UNITS, offset=offset)
+    return plan_partial(facts, asked, 0.95, rho, robust=robust)
 
 
 def cox(

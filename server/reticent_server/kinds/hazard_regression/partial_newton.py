@@ -22,7 +22,7 @@ are; the table is RunningCounts, of one cell a record (two with a start: one in 
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 
@@ -47,7 +47,13 @@ from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import Coordinates, second_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.rounds import whitening_rounds
-from reticent_server.fitting.row_tail import LEANING, LengthGrid, RowCut, chosen_cut, chosen_reach
+from reticent_server.fitting.row_tail import (
+    LengthGrid,
+    RowCut,
+    allowance_covariance,
+    chosen_cut,
+    chosen_reach,
+)
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
@@ -67,10 +73,10 @@ from reticent_server.kinds.hazard_regression.partial_budget import TURN, Partial
 from reticent_server.kinds.hazard_regression.partial_score import (
     FarWeights,
     FollowUpColumns,
+    PartialLengthsMap,
     PartialScore,
     PartialScoreMap,
     PersonCellsMap,
-    PersonLengthsMap,
 )
 from reticent_server.kinds.hazard_regression.public_persons import (
     PersonsModel,
@@ -85,7 +91,13 @@ from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 REST = 1.5
 """The longest vector of events less cumulative hazards: an event's is 1 and a little, and a
 cumulative hazard above 1.5 is rare."""
-EARLY_STOP, STOP = 2.0, 8.0
+EARLY_STOP = 2.0
+"""The cumulative hazard at which follow-up stops in early steps, and in all of a robust fit: where
+it does not, scores of a few long survivors grow with the exponential of a step that went too far.
+"""
+_OUTLIVE = (
+    7.4  # e²: ranks of the cut, of persons who outlive where follow-up stops in the last ones
+)
 _START = 1.5  # of a predictor that is off before any step: a hazard ratio of 20 between extremes
 _DRIFT, _ROBUST_DRIFT = 0.25, 0.1
 """Of a predictor, by which it may be off after the early steps: with scores cut at 2 % of the persons
@@ -95,11 +107,13 @@ _EARLY_CUT, _LEAST_CUT = 0.05, 1e-3  # of public persons' scores, beyond the cut
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit within the floats
 _MOST_CORRECTED = 4.0  # times: what a hazard is corrected by
-_LEAST_RANK = 0.002
-_LEANING = 0.4
+_ALIGNED = 0.5
+"""Of what a cut takes by public persons, in the directions that it is in: half of a tail of long
+survivors, which all lean one way, so that a coefficient of few of them is declined and not wrong.
+"""
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
-_TINY = np.finfo(float).tiny
+_TINY = 1e-12  # of what is divided by
 
 Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
 
@@ -145,7 +159,6 @@ class PartialNewton:
     columns: FollowUpColumns
     cuts: tuple[float, ...]
     radius: float | None = None
-    stop: float = STOP
     far: FarWeights | None = None
 
     def fit(self) -> Fitting:
@@ -161,6 +174,16 @@ class PartialNewton:
             whitening, self._reach**2, self.offset, 1.0, base.table, count, EARLY_STOP, weights
         )
         return (yield from weighed.steps(model, base, count, present=present))
+
+    @property
+    def stop(self) -> float:
+        """Where follow-up stops in the last steps: where, were the model right, as many persons as
+        _OUTLIVE ranks of the cut would outlive it.
+        """
+        if self.radius is not None:
+            return EARLY_STOP
+        rank = planned_rank(self.sizes, self.budget.fit)
+        return max(EARLY_STOP, log(self.sizes.expected_n / (_OUTLIVE * rank)))
 
     def steps(
         self, model: PersonsModel, base: _Baseline, count: float, *, present: bool
@@ -286,7 +309,7 @@ class PartialNewton:
         grid = LengthGrid(sqrt(k))
         rest = VectorSum(len(self.cuts), REST, self.budget.rest, self._rows)
         parts = (grid.part(budget.tail, self._rows), grid.part(budget.rows_tail, self._rows), rest)
-        lengths = PersonLengthsMap(
+        lengths = PartialLengthsMap(
             self.coding, self.columns, place.point, score.known, self.far, grid, grid, self.cuts
         )
         first, second, third = yield SumStep("lengths of scores", parts, lengths)
@@ -295,9 +318,8 @@ class PartialNewton:
         public = np.linalg.norm(persons.roots, axis=1)
         least = LEAST_REACH * sqrt(k)
         reach, lost = chosen_reach(grid, second, count, public, unit * sqrt(2 * k) / count, least)
-        rank = max(planned_rank(self.sizes, budget), _LEAST_RANK * count)
+        rank = planned_rank(self.sizes, budget)
         cut = chosen_cut(grid, first, count, rank)
-        cut = replace(cut, excess=_LEANING / LEANING * cut.excess)
         cuts = Cuts(cut, reach, lost)
         base = corrected(base, self.cuts, third)
         model = replace(self._model(place), table=base.table)
@@ -342,6 +364,7 @@ class PartialNewton:
         )
         whole = self._after(_told(whole, _mean(g, place)))
         fit = replace(fitted(whole, meat), events=self._events(whole))
+        fit = allowed(fit, whole, self._model(place).persons(place.direction, place.score).scores)
         return self._finished(fit, whole, base)
 
     def _after(self, whole: Whole) -> Whole:
@@ -404,6 +427,23 @@ def turned(place: StepPlace) -> StepPlace:
     C = out.T @ place.state.covariance @ out
     state = replace(place.state.sure(C), known=flat)
     return replace(place, model=model, state=state)
+
+
+def allowed(fit: StandardFit, whole: Whole, scores: FloatArray) -> StandardFit:
+    """With an allowance in the directions of what the cut takes of public persons' scores (rows,
+    k), each scaled down to the cut: one that they are all in is not told by the lengths alone.
+    """
+    lengths = np.linalg.norm(scores, axis=1)
+    length = whole.cuts.score.length
+    taken = scores * (1 - np.minimum(length, lengths) / np.maximum(lengths, _TINY))[:, None]
+    excess = float(np.mean(np.linalg.norm(taken, axis=1)))
+    if not excess or fit.taken is None:
+        return fit
+    directions = taken.T @ taken / max(float(np.sum(taken**2)), _TINY)
+    A = power(allowance_covariance(1.0, whole.curvature.H), 0.5)
+    W = fit.transform
+    more = (_ALIGNED * excess) ** 2 * W.T @ A @ directions @ A.T @ W
+    return replace(fit, taken=fit.taken + more, privacy=fit.privacy + more)
 
 
 def _mean(released: Released, place: StepPlace) -> MeanScore:
@@ -482,8 +522,10 @@ def _calmed(events: FloatArray, position: np.ndarray, least: FloatArray) -> Floa
     raised = np.maximum(events, 0.0)
     sums = np.zeros(len(least))
     np.add.at(sums, position, raised)
-    scale = least / np.maximum(sums, _TINY)
-    return np.where(sums[position] > 0, raised * scale[position], least[position] / len(events))
+    known = sums > _TINY
+    scale = least / np.where(known, sums, 1.0)
+    even = least[position] / len(events)
+    return np.asarray(np.where(known[position], raised * scale[position], even))
 
 
 def corrected(base: _Baseline, cuts: tuple[float, ...], rest: Released) -> _Baseline:

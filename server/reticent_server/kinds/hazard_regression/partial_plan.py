@@ -40,8 +40,6 @@ from reticent_server.kinds.hazard_regression.partial_budget import (
     plan_partial_budget,
 )
 from reticent_server.kinds.hazard_regression.partial_newton import (
-    EARLY_STOP,
-    STOP,
     PartialNewton,
     slopes_whitening,
 )
@@ -219,7 +217,6 @@ class PartialPlan(Planned):
             columns=columns,
             cuts=asked.cuts,
             radius=RADIUS if self.robust else None,
-            stop=EARLY_STOP if self.robust else STOP,
         )
 
     def run(self) -> Recipe:
@@ -264,7 +261,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     root = power(J, -0.5, 1e-6)
     lengths = np.linalg.norm(model.persons(theta, score).scores @ root, axis=1)
     budget = newton.budget.fit
-    shape = replace(score, lengths=lengths).shape(lengths, lengths)
+    shape = replace(score, lengths=lengths).expected_shape()
     cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count

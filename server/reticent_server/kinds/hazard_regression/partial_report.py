@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reticent_server.fitting import trust
+from reticent_server.fitting.heavy_terms import skewness
 from reticent_server.fitting.own_profile import profile_notes, spread_verdict
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.special_columns import special
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
     from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan
 
 ESTIMAND = (
-    "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of all records in use; the scores of the "
-    "few records with the largest ones are cut, and intervals allow for it"
+    "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of all records in use, follow-up "
+    "stopped at the cumulative hazard {stop:.3g}; the scores of the few records with the largest ones are cut, and intervals allow for it"
 )
 WEIGHTED = (
     "Logarithms of hazard ratios that solve Cox's estimating equation with weights min(1, {radius:g}/|A(1, x)|^2), A the matrix of "
     "`weighting`, and follow-up that stops at the cumulative hazard {stop:g}"
+)
+LONG_TAILS = (
+    "With long tails: {names}. Cox's coefficient of such a term may rest on a few persons who are not told from noise, and its interval "
+    'may miss it: ask for a logarithm, or target="robust".'
 )
 _UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
@@ -35,22 +41,37 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
     """The result. middle: of the offsets."""
     coding, fit = found.coding, found.fit
     result = fit_result(coding, fit, level=plan.level, n=plan.facts.n, radius_squared=_UNBOUNDED)
-    result["warnings"] += profile_notes(plan.own_profile)
+    result["warnings"] += [*_long_tails(plan, found), *profile_notes(plan.own_profile)]
     result |= spread_verdict(plan.own_profile).applied(result)
     weighting = _weighting(found)
     robust = found.far is not None
-    said = WEIGHTED.format(radius=weighting["radius_squared"], stop=found.stop)
+    said = (WEIGHTED if robust else ESTIMAND).format(
+        radius=weighting["radius_squared"], stop=found.stop
+    )
     return HazardFit(
-        **result | {"weighting": weighting},  # type: ignore[arg-type]
+        **result | {"weighting": weighting},
         scale=None,
         tuning=None,
         steps=plan.budget.fit.steps,
         shares=plan.shares,
-        estimand=(said if robust else ESTIMAND) + special(plan.asked.design),
+        estimand=said + special(plan.asked.design),
         cuts=plan.asked.cuts,
-        stop=found.stop if robust else None,
+        stop=found.stop,
         baseline=_baseline(coding.design.names, found, np.array(result["covariance"]), middle),
     )
+
+
+def _long_tails(plan: "PartialPlan", found: PartialFit) -> list[str]:
+    """Of Cox's target: the terms whose public rows have a tail that a few survivors may decide."""
+    if found.far is not None:
+        return []
+    far = skewness(plan.ground.coordinates)[1:]
+    names = [
+        term.name
+        for term, long in zip(found.coding.design.terms, trust.skewed(far), strict=True)
+        if long and not term.dummy
+    ]
+    return [LONG_TAILS.format(names=", ".join(names))] if names else []
 
 
 def _weighting(found: PartialFit) -> dict[str, Any]:

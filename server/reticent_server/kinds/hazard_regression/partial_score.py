@@ -151,7 +151,8 @@ class Followed:
 
     def _over(self, nodes: FloatArray, values: FloatArray) -> FloatArray:
         """(rows,) what a piecewise linear function (K + 1,) grows by over the follow-up."""
-        return np.interp(self.time, nodes, values) - np.interp(self.start, nodes, values)
+        grown = np.interp(self.time, nodes, values) - np.interp(self.start, nodes, values)
+        return np.asarray(grown)
 
 
 def followed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np.bool_]]:
@@ -182,7 +183,7 @@ class PartialScore(PlainScore):
     def curvature(self) -> ScoreCurvature:
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
-    def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape:  # noqa: ARG002 - one interface
+    def expected_shape(self) -> TailShape:
         """Of the scores that public persons have."""
         return tail_shape(self.lengths, self.weights)
 
@@ -232,7 +233,7 @@ class PartialScoreMap(PersonsMap):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersonLengthsMap(PersonsMap):
+class PartialLengthsMap(PersonsMap):
     """Gives (rows,) the position of each score's length on a grid, that of each root's, and (J,
     rows) events less cumulative hazards between the cuts.
     """
@@ -279,7 +280,7 @@ class PersonCellsMap:
     @property
     def middles(self) -> FloatArray:
         """(J,) of the intervals."""
-        return (np.asarray(self.asked.starts) + np.asarray(self.asked.cuts)) / 2
+        return np.asarray((np.asarray(self.asked.starts) + np.asarray(self.asked.cuts)) / 2)
 
 
 def growth(change: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -289,4 +290,4 @@ def growth(change: FloatArray) -> tuple[FloatArray, FloatArray]:
     """
     rise, slope = log_link(change)
     up = change > 0
-    return np.where(up, rise, change), np.where(up, slope, 1.0)
+    return np.asarray(np.where(up, rise, change)), np.asarray(np.where(up, slope, 1.0))

@@ -39,6 +39,7 @@ from reticent_server.numerics.public_random import public_generator
 
 _LEAST_AT_RISK = 1.0  # of a released number at risk that is divided by: one person
 _FARTHEST = 8.0  # |η| at the most, as of a person's score
+_TINY = 1e-12  # of what is divided by
 _SMALLEST = 1e-9  # relative eigenvalue of a moment that is inverted: smaller ones are rounding
 _LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
 
@@ -58,7 +59,7 @@ class RiskTable:
         """(K,) the share of those at risk who leave in each interval without the event."""
         later = np.append(self.at_risk[1:], 0.0)
         left = self.at_risk - self.events - later
-        return np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0)
+        return np.asarray(np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,11 +88,11 @@ def expected(
     for j in range(K):
         weights = left * rate
         at_risk = max(float(table.at_risk[j]), _LEAST_AT_RISK)
-        mean = float(np.mean(weights) / max(float(np.mean(left)), np.finfo(float).tiny))
-        hazard = float(table.events[j]) / (at_risk * max(mean, np.finfo(float).tiny))
+        mean = float(np.mean(weights) / max(float(np.mean(left)), _TINY))
+        hazard = float(table.events[j]) / (at_risk * max(mean, _TINY))
         hazards[j] = min(hazard * float(table.correction[j]), _LARGEST / max(mean, 1e-9))
-        share = weights * far / max(float(np.sum(weights)), np.finfo(float).tiny)
-        kept = max(float(np.sum(share)), np.finfo(float).tiny)
+        share = weights * far / max(float(np.sum(weights)), _TINY)
+        kept = max(float(np.sum(share)), _TINY)
         means[j] = share @ U / kept
         if table.events[j] > 0:
             V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
@@ -177,7 +178,9 @@ class PersonsModel(PublicModel):
         lengths = np.linalg.norm(
             public_persons(self._table, known, U, eta, self.far).scores, axis=1
         )
-        inside = replace(known, means=np.linalg.solve(W, found.means.T).T)
+        inside = replace(
+            known, means=np.asarray(np.linalg.solve(W, found.means.T).T, dtype=np.float64)
+        )
         even = np.full(len(lengths), 1 / len(lengths))
         return PartialScore(scale=1.0, known=inside, lengths=lengths, weights=even)
 
@@ -186,7 +189,7 @@ class PersonsModel(PublicModel):
         hazards.
         """
         persons = self.persons(theta, score)
-        spent = np.maximum(persons.spent, np.finfo(float).tiny)
+        spent = np.maximum(persons.spent, _TINY)
         X = persons.roots / np.sqrt(spent)[:, None]
         return LocalRows(X, self.predictor(score, theta), np.ones(len(X)), persons.spent)
 
@@ -200,7 +203,7 @@ class PersonsModel(PublicModel):
         first, second = np.zeros(len(L)), np.zeros(len(L))
         for events, spent, mean in zip(table.events, cumulative, found.means, strict=True):
             weights = rate * np.exp(-spent * rate)
-            share = weights / max(float(np.sum(weights)), np.finfo(float).tiny)
+            share = weights / max(float(np.sum(weights)), _TINY)
             c = (moved - L @ mean) ** 2
             first += events * (share @ c)
             second += events * (share @ c**2)

@@ -55,13 +55,13 @@ class Baseline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardFit(RegressionResult):
     """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the
-    cumulative hazard at which a person's follow-up ends, of a robust fit. The matrix of `weighting`
-    is (k, k + 1): its rows begin with a constant.
+    cumulative hazard at which a person's follow-up ends. The matrix of `weighting` is (k, k + 1):
+    its rows begin with a constant.
     """
 
     cuts: tuple[float, ...]
+    stop: float
     baseline: Baseline
-    stop: float | None = None
 
 
 def hazard_fit(

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hazard regressions by scores that are cut as a whole beside Cox's on the same tables."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.cost import RHO_UNITS
+from reticent_server.domain.results import result_json
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.hazard_regression.kind import KIND, ONE_ROW, HazardRegression
+from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
+from reticent_server.kinds.shared import answers
+from support.fits.hazards import BETA, COLUMNS, FORMULA, cox, persons, planned_partial
+from support.fits.regressions import facts_of, profile_of, whole
+from support.kinds.recipes import outcome
+from support.tables.follow_up import offer
+
+LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
+QUIET = 10**8 * RHO_UNITS // 10**4
+
+
+def exact(data: Any, late: bool = False, offset: Any = 0.0) -> Any:
+    X = np.column_stack([data[name] for name in ("age", "arm", "dose")])
+    beta, V = cox(X, data["s"] * late, data["t"], data["e"], offset=offset)
+    return beta, np.sqrt(np.diag(V))
+
+
+@pytest.mark.parametrize(("late", "formula"), [(0.0, FORMULA), (0.5, LATE)])
+def test_without_noise_it_is_coxs_coefficient(late: float, formula: str) -> None:
+    """To .1 of its standard errors, the baseline's fine grid and the last steps included; and the
+    standard errors are Cox's.
+    """
+    data = persons(np.random.default_rng(18), 6000, late=late)
+    fit = outcome(planned_partial(data, QUIET, formula), whole(data))
+    beta, error = exact(data, bool(late))
+    assert np.abs((np.array(fit.coefficients) - beta) / error).max() < 0.1
+    ratio = np.array(fit.standard_errors) / error
+    assert (ratio > 0.9).all()
+    assert (ratio < 1.15).all()
+
+
+def test_an_offset_is_coxs() -> None:
+    data = persons(np.random.default_rng(19), 6000, offset=0.7)
+    fit = outcome(planned_partial(data, QUIET, offset="o"), whole(data))
+    beta, error = exact(data, offset=data["o"])
+    assert np.abs((np.array(fit.coefficients) - beta) / error).max() < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("robust", [False, True])
+def test_intervals_hold_the_truth_and_the_noise_is_as_reported(robust: bool) -> None:
+    """Of 8 seeded tables: 24 intervals. The model holds, so that both targets are the truth."""
+    rng, held, distance, widths = np.random.default_rng(5), [], [], []
+    for _ in range(8):
+        data = persons(rng, 5000)
+        fit = outcome(planned_partial(data, offer(2.0).rho, robust=robust), whole(data))
+        low, high = np.array(fit.confidence_intervals, dtype=float).T
+        held.append((low <= BETA) & (high >= BETA))
+        beta, error = exact(data)
+        distance.append((np.array(fit.coefficients) - beta) / fit.privacy_standard_errors)
+        widths.append(np.array(fit.standard_errors) / error)
+    assert np.mean(held) >= 0.8
+    assert 0.3 < np.sqrt(np.mean(np.square(distance))) < 1.8
+    assert np.median(widths) < 1.9
+
+
+def test_a_baseline_is_that_of_the_reference() -> None:
+    """The hazard RATE t^.3 SHAPE of a middling person, times what the reference has more."""
+    data = persons(np.random.default_rng(4), 8000)
+    fit = outcome(planned_partial(data, QUIET), whole(data))
+    cuts, hazards = np.array(fit.cuts), np.array(fit.baseline.hazards)
+    spent = np.cumsum(hazards * np.diff(cuts, prepend=0.0))
+    reference = np.array([fit.baseline.reference[name] for name in fit.terms])
+    eta = (reference - [0.0, 0.5, 1.0]) @ BETA
+    truth = 0.1 * cuts**1.3 * np.exp(eta)
+    inside = cuts < 9.0
+    assert spent[inside] == pytest.approx(truth[inside], rel=0.1)
+    k, J = len(fit.terms), len(cuts)
+    V = np.array(fit.baseline.covariance)
+    assert V.shape == (J + k, J + k)
+    assert np.linalg.eigvalsh(V).min() > -1e-12
+    assert np.sqrt(np.diag(V)[:J]) == pytest.approx(fit.baseline.log_standard_errors)
+
+
+def test_records_out_of_use_are_left_out() -> None:
+    data = persons(np.random.default_rng(7), 8000)
+    fit = outcome(
+        planned_partial(data, QUIET, "Surv(t, e) ~ age + dose", where="arm == 1"), whole(data)
+    )
+    inside = data["arm"] == 1
+    X = np.column_stack([data["age"], data["dose"]])[inside]
+    beta, V = cox(X, 0 * data["t"][inside], data["t"][inside], data["e"][inside])
+    assert np.abs((np.array(fit.coefficients) - beta) / np.sqrt(np.diag(V))).max() < 0.15
+    assert fit.records_in_use == pytest.approx(inside.sum(), rel=0.01)
+
+
+def test_too_little_is_said_to_be_too_little() -> None:
+    data = persons(np.random.default_rng(8), 300)
+    fit = outcome(planned_partial(data, offer(0.3).rho), whole(data))
+    assert not any(fit.estimable)
+    assert fit.warnings
+    json.dumps(result_json(fit), allow_nan=False)
+
+
+def test_without_a_profile_the_query_makes_its_own() -> None:
+    data = persons(np.random.default_rng(6), 8000)
+    plan = planned_partial(data, offer(8.0).rho, profile=False)
+    fit = outcome(plan, whole(data))
+    assert plan.rho <= offer(8.0).rho
+    assert (np.abs(np.array(fit.coefficients) - BETA) < 5 * np.array(fit.standard_errors)).all()
+
+
+def test_the_forecast_is_what_comes() -> None:
+    data = persons(np.random.default_rng(9), 10_000)
+    plan = planned_partial(data, offer(2.0).rho)
+    fit = outcome(plan, whole(data))
+    promised = np.sqrt(1 + np.array(plan.forecast["privacy_to_sampling"], dtype=float) ** 2)
+    came = np.array(fit.standard_errors) / exact(data)[1]
+    assert promised == pytest.approx(came, rel=0.3)
+
+
+def test_a_score_by_hand() -> None:
+    """Two intervals of hazard .2 and .4 with means 1 and 3: from .5 to 1.5, η = ln 2."""
+    known = KnownBaseline(np.array([1.0, 2.0]), np.array([0.2, 0.4]), np.array([[1.0], [3.0]]))
+    one, eta = np.eye(1), np.array([np.log(2.0)])
+    person = Followed(np.array([0.5]), np.array([1.5]), np.array([1.0]))
+    score, root = person.residuals(known, np.array([[5.0]]), one, eta)
+    H, G = 2 * (0.1 + 0.2), 2 * (0.1 * 1 + 0.2 * 3)
+    assert score[0, 0] == pytest.approx((5 - 3) - (5 * H - G))
+    assert root[0, 0] == pytest.approx(np.sqrt(H) * (5 - G / H))
+    rest = person.by_interval(np.array([1.0, 2.0]), known, eta)
+    assert rest[:, 0] == pytest.approx([-0.2, 1 - 0.4])
+
+
+def test_follow_up_stops_at_a_cumulative_hazard() -> None:
+    """At .3 of .6: in the second interval, before the event, which is not seen."""
+    known = KnownBaseline(np.array([1.0, 2.0]), np.array([0.2, 0.4]), np.zeros((2, 1)), stop=0.3)
+    person = Followed(np.zeros(1), np.array([2.0]), np.ones(1))
+    score, _ = person.residuals(known, np.array([[1.0]]), np.eye(1), np.zeros(1))
+    assert score[0, 0] == pytest.approx(-0.3)
+
+
+def test_growth_is_linear_downwards() -> None:
+    rise, slope = growth(np.array([-2.0, 0.0, 1.0]))
+    assert rise == pytest.approx([-2.0, 0.0, np.expm1(1.0)])
+    assert slope == pytest.approx([1.0, 1.0, np.exp(1.0)])
+
+
+def test_a_target_is_named_and_wants_one_row_a_person() -> None:
+    data = persons(np.random.default_rng(1), 500)
+    known = profile_of(data, COLUMNS)
+    facts = facts_of(500, COLUMNS, known)
+    cox_, robust = (HazardRegression(FORMULA, target=t) for t in ("likelihood", "robust"))
+    said = [KIND.plan(facts, q, offer(1.0)).outline.answers for q in (cox_, robust)]
+    assert said == [answers.PARTIAL_LIKELIHOOD, answers.ROBUST_HAZARDS]
+    assert (cox_.other_target(), robust.other_target()) == (robust, cox_)
+    with pytest.raises(InvalidQuery, match="one row"):
+        KIND.plan(facts_of(500, COLUMNS, known, max_rows=3), cox_, offer(1.0))
+    assert "robust" in ONE_ROW
