@@ -852,9 +852,9 @@ class Methods:
         - loss: "huber", "squared" or "tukey". squared: least squares of all records; the few
           largest scores are cut, and intervals allow for it. tukey: the biweight, started from
           a private Huber fit; newton only.
-        - tuning: 0.1 to 100. The loss's c; None: 1.345 (tukey: 4.685; squared: none, or 4 with
-          by or several rows a person). planned: chosen for the smallest error at this ε, which
-          moves what is estimated with it (huber and newton only).
+        - tuning: 0.1 to 100. The loss's c; None: 1.345 (tukey: 4.685; squared: none, or 4 of
+          several rows a person). planned: chosen for the smallest error at this ε, which moves
+          what is estimated with it (huber and newton only).
         - ridge: λ of the penalty λ/2 times the sum of squared slopes in the units of the data;
           newton only.
         - mechanism: "newton", "gradient_descent" or "influence".
@@ -925,8 +925,7 @@ class Methods:
         - start: The first period under treatment, the same for all of the group.
         - covariates: Further terms of the formula grammar, such as `x1 + C(g)`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - loss: "squared" or "huber". As of linear_regression: least squares with a large public
-          truncation.
+        - loss: "squared" or "huber". As of linear_regression: squared is least squares.
         - confidence_level: 0.5 to 0.9999.
 
         >>> found = ds.did("log(price)", "waterfront", "quarter", start=5, epsilon=2.0)
@@ -978,8 +977,7 @@ class Methods:
         - never: The value of treatment_time that stands for never, beside missing cells.
         - covariates: Further terms of the formula grammar, such as `x1 + C(g)`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - loss: "squared" or "huber". As of linear_regression: least squares with a large public
-          truncation.
+        - loss: "squared" or "huber". As of linear_regression: squared is least squares.
         - confidence_level: 0.5 to 0.9999.
 
         >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3, epsilon=4.0)
