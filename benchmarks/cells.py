@@ -227,7 +227,10 @@ def line(row) -> str:
         + ("" if row["usable"][k] else " (unusable)")
         for k in range(len(row["epsilons"]))
     )
-    return f"{row['errors']:12} {row['p']:2d} {row['n']:6d} {row['ols']:.4f} {row['robust']:.4f}{values}"
+    return (
+        f"{row['errors']:12} {row['p']:2d} {row['n']:6d} {row['ols']:.4f} "
+        f"{row['robust']:.4f}{values}"
+    )
 
 
 def all_cells():

@@ -31,7 +31,8 @@ def main() -> None:
     pace = Pace()
     pace.measured(speed, 1, shares)
     print(
-        f"speed {speed:.2f}, {len(shares)} sorts, {time.process_time() - started:.0f} s of processor time"
+        f"speed {speed:.2f}, {len(shares)} sorts, {time.process_time() - started:.0f} s of "
+        "processor time"
     )
     for n in ROWS:
         table = MadeUp(n)

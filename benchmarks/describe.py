@@ -98,7 +98,8 @@ def figures(group: DescribedGroup) -> Iterator[Figure]:
 def main() -> None:
     large = Truth(*table(MILLION, 999))
     print(
-        f"{'n':>7} {'epsilon':>7} {'profile':>7}  figure: error relative to none without noise, coverage"
+        f"{'n':>7} {'epsilon':>7} {'profile':>7}  figure: error relative to none without noise, "
+        "coverage"
     )
     for n in SIZES:
         for epsilon in EPSILONS:

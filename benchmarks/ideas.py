@@ -66,7 +66,8 @@ def main() -> None:
     clipping = {q: krasker(q) for q in (5, 11)}
     for q, (noise, efficiency, now) in clipping.items():
         print(
-            f"krasker q={q}: noise x{noise:.2f} at efficiency {now:.3f}; {efficiency:.3f} at equal noise"
+            f"krasker q={q}: noise x{noise:.2f} at efficiency {now:.3f}; {efficiency:.3f} at "
+            "equal noise"
         )
     accounting = {epsilon: gaussian(epsilon) for epsilon in (0.2, 1.0, 4.0)}
     print("gaussian: noise " + ", ".join(f"x{v:.3f} (eps={e:g})" for e, v in accounting.items()))

@@ -40,7 +40,10 @@ def parsed(lines: Iterable[str]) -> list[Printed]:
 def levels(found: Sequence[Printed]) -> str:
     """A row of each test: levels and coverages over its lines."""
     rows = [
-        "| test | lines | level, mean | range | .035–.065 | SciPy, mean | range | .035–.065 | coverage, mean | least |",
+        (
+            "| test | lines | level, mean | range | .035–.065 | SciPy, mean | range | .035–.065 | "
+            "coverage, mean | least |"
+        ),
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, lines in _by_test(found).items():

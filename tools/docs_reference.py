@@ -47,8 +47,14 @@ def command_line() -> str:
     lines = [
         "# Command line",
         "",
-        "Every command takes `--help` and, but for `serve` and `demo`, `--json`. Settings come from",
-        "[environment variables](settings.md). Exit status: 0 done, 1 refused (one line on standard error),",
+        (
+            "Every command takes `--help` and, but for `serve` and `demo`, `--json`. Settings come "
+            "from"
+        ),
+        (
+            "[environment variables](settings.md). Exit status: 0 done, 1 refused (one line on "
+            "standard error),"
+        ),
         "2 not understood. `reticent --install-completion` teaches the shell to complete commands.",
     ]
     for name in COMMANDS:
@@ -179,7 +185,10 @@ def http(document: Json) -> str:
         "# HTTP interface",
         "",
         "`Authorization: Bearer <key>` with an analyst's key. JSON only. The document itself is at",
-        "`/openapi.json` of every server. Errors are `application/problem+json` with a stable `code`, and",
+        (
+            "`/openapi.json` of every server. Errors are `application/problem+json` with a stable "
+            "`code`, and"
+        ),
         "repeat neither input nor private facts.",
     ]
     for path, operations in document["paths"].items():
@@ -230,7 +239,10 @@ def settings() -> str:
     lines = [
         "# Settings",
         "",
-        "A variable that begins with `RETICENT_` and is none of these is refused: a misspelt limit is no limit.",
+        (
+            "A variable that begins with `RETICENT_` and is none of these is refused: a misspelt "
+            "limit is no limit."
+        ),
         "Relative paths are in the working directory.",
         "",
         "| variable | default |",

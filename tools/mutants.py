@@ -17,6 +17,7 @@ memory: importing them takes longer than most of the tests.
 """
 
 import argparse
+import atexit
 import compileall
 import gc
 import importlib
@@ -30,6 +31,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -148,9 +151,11 @@ def _groups(mutants: Sequence[Mutant]) -> list[Group]:
 def _each(
     groups: Sequence[Group], results: Results, folder: Path, jobs: int
 ) -> Iterator[set[Mutant]]:
-    """The killed of each group, from processes that are forked from this one."""
-    with get_context("fork").Pool(jobs, _start, (folder,)) as pool:
-        yield from pool.imap_unordered(partial(_killed_by, results), groups)
+    """The killed of each group, from processes that are forked from this one. A test starts
+    processes of its own, which multiprocessing forbids to the processes of its `Pool`.
+    """
+    with ProcessPoolExecutor(jobs, get_context("fork"), _start, (folder,)) as pool:
+        yield from pool.map(partial(_killed_by, results), groups)
 
 
 def _start(folder: Path) -> None:
@@ -233,18 +238,29 @@ def _green(tree: Path, test: str, selection: str) -> bool:
     if child == 0:
         status = 1
         try:
+            atexit._clear()  # noqa: SLF001 - the copies of the tree are not the child's to remove
             status = _passed(tree, test, selection)
+            atexit._run_exitfuncs()  # noqa: SLF001 - a test's databases are 100 MB of memory
         finally:  # whatever pytest raises: a child never goes on as what it was forked from
             os._exit(status)
+    try:
+        return _status(child) == 0
+    finally:  # what a test has begun and not ended would take the time of the next
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+
+
+def _status(child: int) -> int | None:
+    """The exit status; None where it has not ended in time."""
     ended = time.monotonic() + SECONDS
     while time.monotonic() < ended:
         found, status = os.waitpid(child, os.WNOHANG)
         if found:
-            return os.waitstatus_to_exitcode(status) == 0
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.05)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    return None
 
 
 def _passed(tree: Path, test: str, selection: str) -> int:

@@ -129,7 +129,10 @@ class Night:
 
 def _sum(known: Mapping[str, StepOutcome], steps: Sequence[NightStep]) -> str:
     ended = [known[step.name].result for step in steps if step.name in known]
-    return f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, {len(steps) - len(ended)} not run."
+    return (
+        f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, "
+        f"{len(steps) - len(ended)} not run."
+    )
 
 
 def commit_of(root: Path) -> str:

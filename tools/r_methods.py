@@ -116,7 +116,10 @@ METHODS = {
     "reticent_study_pca": ("graphics::plot", "print"),
     "reticent_study_robustness": ("as.data.frame", "graphics::plot", "print"),
 }
-_HEAD = "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by tools/r_methods.py from the server's questions.\n"
+_HEAD = (
+    "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by "
+    "tools/r_methods.py from the server's questions.\n"
+)
 _BY_FORMULA = frozenset({"by", "event", "group"})
 """What a formula in the place before it can say: age ~ sex, Surv(time, event) ~ group. The server
 asks for what is missing.
@@ -191,7 +194,9 @@ def page(kind: Kind[Any]) -> str:
         },
         "epsilon": "What the answer may cost: one positive number.",
         "delta": "The probability with which the guarantee may fail; NULL: the policy's default.",
-        "idempotency_key": "A text; the same one gives the same release again, without a second charge.",
+        "idempotency_key": (
+            "A text; the same one gives the same release again, without a second charge."
+        ),
     }
     items = "\n".join(f"  \\item{{{name}}}{{{text}}}" for name, text in told.items())
     description = " ".join(rd(each) for each in (first, *rest))

@@ -39,7 +39,8 @@ ENVELOPE: Json = {
     "$id": "urn:reticent:schema:release:1",
     "title": "A release of a Reticent server",
     "description": "What POST /v1/releases replies, what is stored for ever, and what Release.save writes. "
-    "Readers must accept further properties of a result; a release that an earlier version stored may lack some.",
+    "Readers must accept further properties of a result; a release that an earlier version "
+    "stored may lack some.",
     "type": "object",
     "required": ["id", "dataset", "version", "status", "query", "charged", "guarantee", "result", "created_at"],
     "additionalProperties": False,

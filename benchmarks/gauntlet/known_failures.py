@@ -17,8 +17,14 @@ class KnownFailure:
     reason: str
 
 
-FLAGGED = "a gate on what the releases identify flags it, and the noise that the reply says is below three sampling errors"
-SHARED_ROWS = "the forecast of a masked or correlated design is of the public rows, in which columns go together otherwise"
+FLAGGED = (
+    "a gate on what the releases identify flags it, and the noise that the reply says is below "
+    "three sampling errors"
+)
+SHARED_ROWS = (
+    "the forecast of a masked or correlated design is of the public rows, in which columns go "
+    "together otherwise"
+)
 
 KNOWN: dict[str, KnownFailure] = {
     "nearly collinear": KnownFailure(
@@ -26,7 +32,8 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "23 terms with factors": KnownFailure(
         frozenset({"wild", "short"}),
-        "condition and its levels are collinear, two levels have under 1 % of the records, and not every run flags them",
+        "condition and its levels are collinear, two levels have under 1 % of the records, and "
+        "not every run flags them",
     ),
     "one factor, modal first": KnownFailure(
         frozenset({"needless flags"}), f"a level of 30 records in 21,613: {FLAGGED}"
@@ -36,7 +43,8 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "factor of health, rarest first": KnownFailure(
         frozenset({"forecast"}),
-        "a reference level of 1.5 %: its share in the profile is uncertain, and the forecast says twice the noise",
+        "a reference level of 1.5 %: its share in the profile is uncertain, and the forecast "
+        "says twice the noise",
     ),
     "three factors, modal first": KnownFailure(
         frozenset({"needless flags"}), f"levels of under 1 %: {FLAGGED}"
@@ -50,7 +58,8 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "poly of few values": KnownFailure(
         frozenset({"coverage", "rms z", "short", "needless flags"}),
-        "a quartic of twelve values over declared bounds that few records are near: three rounds do not whiten it at this ε",
+        "a quartic of twelve values over declared bounds that few records are near: three rounds "
+        "do not whiten it at this ε",
     ),
     "log with zeros, where": KnownFailure(frozenset({"forecast"}), SHARED_ROWS),
     "mask of 10 %": KnownFailure(
@@ -73,11 +82,13 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "ridge .01, collinear": KnownFailure(
         frozenset({"rms z"}),
-        "the target is itself of releases, at ε = 80, and flagged in the direction that only the penalty determines",
+        "the target is itself of releases, at ε = 80, and flagged in the direction that only the "
+        "penalty determines",
     ),
     "influence, skewed": KnownFailure(
         frozenset({"answered", "forecast"}),
-        "its test of safety gives No Reply below ε = 4, and the forecast says half of the noise there",
+        "its test of safety gives No Reply below ε = 4, and the forecast says half of the noise "
+        "there",
     ),
     "logit, mask of 10 %, missing": KnownFailure(frozenset({"forecast"}), SHARED_ROWS),
     "logit, rare ones": KnownFailure(
@@ -85,14 +96,16 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "logit, nearly separated": KnownFailure(
         frozenset({"forecast"}),
-        "the forecast takes the curvature at the typical predictor; here most records are far from it",
+        "the forecast takes the curvature at the typical predictor; here most records are far "
+        "from it",
     ),
     "logit, vote": KnownFailure(
         frozenset({"needless flags"}), f"944 records, nearly separated by party: {FLAGGED}"
     ),
     "logit of shares": KnownFailure(
         frozenset({"wild", "forecast"}),
-        "shares vary less than coins, so sampling errors are small beside a noise that is for coins; 302 distinct rows",
+        "shares vary less than coins, so sampling errors are small beside a noise that is for "
+        "coins; 302 distinct rows",
     ),
     "location, 92 % zeros": KnownFailure(
         frozenset({"answered"}),
@@ -107,23 +120,28 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "mean, zeros, where": KnownFailure(
         frozenset({"wild"}),
-        "a mean's noise is that of its declared bounds, which its standard error says and no flag does",
+        "a mean's noise is that of its declared bounds, which its standard error says and no "
+        "flag does",
     ),
     "mean, where": KnownFailure(
         frozenset({"wild"}),
-        "a mean's noise is that of its declared bounds, which its standard error says and no flag does",
+        "a mean's noise is that of its declared bounds, which its standard error says and no "
+        "flag does",
     ),
     "mean, rare where": KnownFailure(
         frozenset({"wild"}),
-        "163 records in use, and bounds up to two million: the standard error says so, no flag does",
+        "163 records in use, and bounds up to two million: the standard error says so, no flag "
+        "does",
     ),
     "quantiles": KnownFailure(
         frozenset({"forecast"}),
-        "prices are round numbers that up to 170 records share; a value just beside one is off by all of them",
+        "prices are round numbers that up to 170 records share; a value just beside one is off "
+        "by all of them",
     ),
     "quantiles, huge bounds": KnownFailure(
         frozenset({"forecast"}),
-        "sizes are round numbers that up to 130 records share; a value just beside one is off by all of them",
+        "sizes are round numbers that up to 130 records share; a value just beside one is off by "
+        "all of them",
     ),
 }
 

@@ -75,9 +75,11 @@ class FitLine:
 
     def text(self) -> str:
         return (
-            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | cov {self.coverage:.2f} rms {self.rms_z:.2f}"
+            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | cov "
+            f"{self.coverage:.2f} rms {self.rms_z:.2f}"
             f" | worst {self.worst}: cov {self.worst_coverage:.2f} z {self.worst_z:+.1f}"
-            f" | flagged {self.flagged:.2f} needless {self.needless:.2f} | privacy/sampling {self.noise:.2f}"
+            f" | flagged {self.flagged:.2f} needless {self.needless:.2f} | privacy/sampling "
+            f"{self.noise:.2f}"
             f" forecast/released {self.forecast:.2g} worst {self.furthest:.2g}"
             f" | wild {self.wild:.3f} short {self.short:.3f}"
             + (f" | no reply {self.no_reply:.2f}" if self.no_reply else "")
@@ -112,7 +114,8 @@ class RankLine:
 
     def text(self) -> str:
         return (
-            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | rank error {self.error:.1f} records,"
+            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | rank error "
+            f"{self.error:.1f} records,"
             f" worst {self.worst:.0f}, forecast scale {self.forecast:.1f}"
         )
 
@@ -146,7 +149,8 @@ class LevelLine:
     def text(self) -> str:
         share = self.rejected / max(self.tests, 1)
         return (
-            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | rejects {share:.3f} of {self.tests}"
+            f"{self.kind} | {self.model} | n={self.n} eps={self.epsilon:g} | rejects {share:.3f} "
+            f"of {self.tests}"
             f" at 5 %, flagged {self.flagged}"
         )
 

@@ -17,7 +17,8 @@ EPSILONS = (0.5, 1.0, 4.0)
 FEW = 5_000
 MANY = 20_000
 SIXTEEN = (
-    "sqft_living + sqft_lot + sqft_basement + bedrooms + bathrooms + floors + condition + grade + view"
+    "sqft_living + sqft_lot + sqft_basement + bedrooms + bathrooms + floors + condition + grade "
+    "+ view"
     " + yr_built + yr_renovated + lat + long + sqft_living15 + sqft_lot15 + waterfront"
 )
 MINCER = "log_wage ~ educ_years + experience + experience_sq + female"
@@ -61,7 +62,8 @@ NUMERIC: list[GauntletQuestion] = [
         "11 terms",
         "houses",
         None,
-        "log(price) ~ sqft_living + bedrooms + bathrooms + floors + condition + grade + yr_built + lat + long + waterfront",
+        "log(price) ~ sqft_living + bedrooms + bathrooms + floors + condition + grade + yr_built "
+        "+ lat + long + waterfront",
     ),
     linear("17 terms, some nearly constant", "houses", None, f"log(price) ~ {SIXTEEN}"),
     linear("heavy-tailed x", "houses", FEW, "price ~ sqft_living + sqft_lot"),

@@ -62,7 +62,8 @@ def summary(found: Lines) -> str:
         here = [(line, v) for line, v in judged if v.goal == goal]
         met, missed = sum(v.met for _, v in here), sum(v.missed for _, v in here)
         rows.append(
-            f"| {goal} | {len(here)} | {met} | {missed} | {named(x for x, v in here if not v.met)} |"
+            f"| {goal} | {len(here)} | {met} | {missed} | "
+            f"{named(x for x, v in here if not v.met)} |"
         )
     return "\n".join(rows) + "\n"
 
@@ -78,7 +79,10 @@ def named(lines: Iterable[Line]) -> str:
 def fit_table(lines: Sequence[FitLine]) -> str:
     """Rows of a model and ε."""
     rows = [
-        "| model | n | ε | coverage | rms z | worst coefficient | flagged | noise | forecast | > 10 × | < .6 × | misses |",
+        (
+            "| model | n | ε | coverage | rms z | worst coefficient | flagged | noise | forecast | > "
+            "10 × | < .6 × | misses |"
+        ),
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join(rows + [fit_row(line) for line in lines]) + "\n"

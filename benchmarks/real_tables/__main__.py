@@ -130,9 +130,11 @@ def summary(lines: Sequence[RealLine]) -> Iterator[str]:
         held, own = (sum(getattr(x, k) >= 0.90 for x in told) for k in ("textbook", "own"))
         widths = [x.width for x in told]
         yield (
-            f"{key[0]} eps={key[1]:g}: {len(these)} models, {len(told)} with intervals; textbook >= .90 in {held},"
+            f"{key[0]} eps={key[1]:g}: {len(these)} models, {len(told)} with intervals; textbook "
+            f">= .90 in {held},"
             f" own in {own}; given {np.mean([x.given for x in these]):.2f}; median width"
-            f" {np.median(widths) if widths else math.nan:.2f}; wild > .05 in {sum(x.wild > 0.05 for x in told)}"
+            f" {np.median(widths) if widths else math.nan:.2f}; wild > .05 in "
+            f"{sum(x.wild > 0.05 for x in told)}"
         )
 
 

@@ -191,8 +191,10 @@ class Bundle:
         while wide.epsilon > epsilon:
             if wide.factor >= _WIDEST:
                 raise InvalidPrivacy(
-                    f"The bundle takes epsilon = {plain(round(wide.epsilon, 6))} even where its intervals may be "
-                    f"{wide.factor:g} times as wide as asked for; {plain(epsilon)} does not pay for it. Ask for less, "
+                    f"The bundle takes epsilon = {plain(round(wide.epsilon, 6))} even where its "
+                    "intervals may be "
+                    f"{wide.factor:g} times as wide as asked for; {plain(epsilon)} does not pay "
+                    "for it. Ask for less, "
                     "or spend more."
                 )
             narrow, wide = wide, self._planned(dataset, 2 * wide.factor)
@@ -250,7 +252,8 @@ class Bundle:
         ask: Callable[[str], bool] | None = at_prompt()
         if ask is None or not ask(f"{planned.summary()}\nSpend it on {dataset.name}? [y/N] "):
             raise ConfirmationNeeded(
-                f"Nothing was spent. Give confirm=True, or epsilon= as the most to spend.\n{planned.summary()}",
+                "Nothing was spent. Give confirm=True, or epsilon= as the most to "
+                f"spend.\n{planned.summary()}",
                 plan=planned,
             )
 

@@ -155,6 +155,16 @@ class Dataset(Methods):
         """
         return self._named("gamma", formula, where, more)
 
+    def coxph(
+        self, formula: str, where: str | None = None, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Cox's proportional hazards by partial likelihood, as R's `coxph`. more: as of
+        hazard_regression.
+
+        >>> fit = ds.coxph("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
+        """
+        return self._named("coxph", formula, where, more)
+
     def negbin(
         self, formula: str, where: str | None = None, *, dispersion: float, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":

@@ -220,7 +220,10 @@ _NOT_OURS = "Is this the address of a Reticent server, without a path?"
 _ADVICE: dict[type[ReticentError], str] = {
     Unauthorized: "Check the key that reticent.Client was given, or ask the curator for a new one.",
     NotFound: "client.datasets() and client.releases() list what this key may see.",
-    BudgetExhausted: "client.budget() shows your account, ds.plan(...) what a question costs there; both are free.",
+    BudgetExhausted: (
+        "client.budget() shows your account, ds.plan(...) what a question costs there; both are "
+        "free."
+    ),
     PolicyRefused: "ds.policy says what is allowed.",
 }
 """What to do, where the server's sentence cannot know how it was asked."""

@@ -56,9 +56,11 @@ def unresolved_share(R: FloatArray, directions: Sequence[Mapping[str, Any]]) -> 
     p).
 
     directions: as released, p vectors v_i (p,) with `resolved`: the variance of a combination c is,
-    up to a factor, Σ_i (cᵀv_i)².
+    up to a factor, Σ_i (cᵀv_i)²; or none where all are resolved.
     """
+    unresolved = np.array([not d["resolved"] for d in directions], dtype=bool)
+    if not unresolved.any():
+        return 0.0
     vectors = np.array([d["vector"] for d in directions], dtype=np.float64)
-    unresolved = np.array([not d["resolved"] for d in directions])
     basis = np.linalg.qr(vectors @ R.T)[0]
-    return float(np.linalg.norm(basis[unresolved], 2) ** 2) if unresolved.any() else 0.0
+    return float(np.linalg.norm(basis[unresolved], 2) ** 2)

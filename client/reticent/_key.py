@@ -22,7 +22,8 @@ def find_key(key: str | None) -> str:
     if os.environ.get(FILE_VARIABLE):
         return _checked(_read(Path(os.environ[FILE_VARIABLE])))
     raise Unauthorized(
-        f"Give reticent.Client a key, or set {KEY_VARIABLE} to it, or {FILE_VARIABLE} to a file that holds it."
+        f"Give reticent.Client a key, or set {KEY_VARIABLE} to it, or {FILE_VARIABLE} to a file "
+        "that holds it."
     )
 
 

@@ -97,6 +97,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -106,6 +107,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "quantiles"),
             Field("where", TEXT, None),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "median": Question(
@@ -116,6 +118,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("intervals", FLAG, False, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -590,6 +593,7 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -603,8 +607,12 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too. Not with
+          `by`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
+        >>> ds.quantiles("price", [0.1, 0.5, 0.9], intervals=True, epsilon=1.0).conf_int()
         >>> found = ds.quantiles("price", [0.25, 0.5, 0.75], by="waterfront", epsilon=1.0)
         """
         values = {
@@ -613,6 +621,7 @@ class Methods:
             "where": where,
             "by": by,
             "per": per,
+            "intervals": intervals,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
@@ -627,6 +636,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -641,10 +651,18 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
-        values = {"column": column, "mechanism": mechanism, "where": where, "per": per}
+        values = {
+            "column": column,
+            "mechanism": mechanism,
+            "where": where,
+            "per": per,
+            "intervals": intervals,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | NoReply = self._ask("iqr", values, spending)
         return answer
@@ -659,6 +677,7 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
+        intervals: bool = False,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -674,11 +693,22 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
+        - intervals: With 95 % intervals that count sampling and noise; values have about half
+          as much noise again, as their budget buys the ends of the intervals too. Not with
+          `by`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
+        >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()
         >>> found = ds.median("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "mechanism": mechanism, "where": where, "by": by, "per": per}
+        values = {
+            "column": column,
+            "mechanism": mechanism,
+            "where": where,
+            "by": by,
+            "per": per,
+            "intervals": intervals,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
         return answer

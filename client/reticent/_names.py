@@ -13,6 +13,7 @@ NAMED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "poisson": ("glm", {"family": "poisson"} | _LIKELIHOOD),
     "gamma": ("glm", {"family": "gamma"} | _LIKELIHOOD),
     "negbin": ("glm", {"family": "negative_binomial"} | _LIKELIHOOD),
+    "coxph": ("hazard_regression", _LIKELIHOOD),
 }
 """Kind and fields by name: of the methods of a data set, and of `plan`, `power`, `ask` and
 `submit`.

@@ -126,7 +126,8 @@ def design_of(
         return PlannedTest(kind, n, _partial, 1, lambda plan: _error(plan) * sqrt(n))
     if sd is None or not 0 < sd < inf:
         raise InvalidQuery(
-            "Give sd=, the standard deviation (within groups) that you expect, in the units of the column."
+            "Give sd=, the standard deviation (within groups) that you expect, in the units of "
+            "the column."
         )
     if kind == "anova":
         groups = max(levels, 2)

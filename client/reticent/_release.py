@@ -14,8 +14,10 @@ from reticent._text import Text, paragraph
 
 _REASONS = {
     "no_reply": (
-        "No Reply: the mechanism's safety test did not pass, so nothing can be released about these "
-        "data at this privacy level. That is an answer, with a guarantee, and it has been charged. A "
+        "No Reply: the mechanism's safety test did not pass, so nothing can be released about "
+        "these "
+        "data at this privacy level. That is an answer, with a guarantee, and it has been "
+        "charged. A "
         "larger epsilon, more records or a less demanding query make a reply likelier."
     ),
     "failed": (

@@ -102,7 +102,10 @@ class Spending:
         advice = (
             "Nothing was spent."
             if ask is not None
-            else "Nothing was spent, as nobody can be asked here: give confirm=True, or epsilon= as the most to spend."
+            else (
+                "Nothing was spent, as nobody can be asked here: give confirm=True, or epsilon= "
+                "as the most to spend."
+            )
         )
         raise ConfirmationNeeded(f"{advice} {told}", plan=plan)
 

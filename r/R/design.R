@@ -84,6 +84,18 @@ coded_column <- function(parts, newdata, terms) {
   ifelse(is.na(cells), NA, value)
 }
 
+# Stops at a level that the fit has not. baselines: by column, the level without a term; NULL of earlier versions.
+check_levels <- function(terms, newdata, baselines) {
+  all_parts <- Filter(Negate(is.null), lapply(unlist(lapply(terms, split_term)), level_parts))
+  for (column in names(baselines)) {
+    own <- Filter(function(p) identical(p$column, column) && !is.na(p$level), all_parts)
+    if (!length(own) || !column %in% names(newdata)) next
+    levels <- unique(c(unlist(lapply(own, `[[`, "level")), baselines[[column]]))
+    unknown <- setdiff(grouped(own[[1]], as.character(plain_column(newdata[[column]]))), c(levels, NA))
+    if (length(unknown)) stop(column, " has no level ", paste(unknown, collapse = ", "), " in this fit: its levels are ", paste(levels, collapse = ", "), ".", call. = FALSE)
+  }
+}
+
 # The level that each cell belongs to, after merge() and lump().
 grouped <- function(parts, cells) {
   if (!grepl("^(merge|lump)\\(", parts$factor)) return(cells)

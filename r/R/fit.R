@@ -111,6 +111,7 @@ predict.reticent_fit <- function(object, newdata, type = c("link", "response"), 
   type <- match.arg(type)
   if (missing(newdata)) stop("Give newdata, a data frame of public values: the data themselves are private.", call. = FALSE)
   if (!is.null(object$result$levels)) stop("This model has a probability for each level: make them of coef().", call. = FALSE)
+  check_levels(names(coef(object)), newdata, object$result$baselines)
   X <- design_of(names(coef(object)), newdata)
   eta <- drop(X %*% coef(object))
   error <- sqrt(rowSums((X %*% vcov(object)) * X))

@@ -31,18 +31,18 @@ crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, per 
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per)
+quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per, intervals = intervals)
   ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))
 }
 
-iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon, delta = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where, per = per)
+iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon, delta = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, per = per, intervals = intervals)
   ask(dataset, "iqr", fields, epsilon, delta, idempotency_key)
 }
 
-private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per)
+private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per, intervals = intervals)
   ask(dataset, "median", fields, epsilon, delta, idempotency_key)
 }
 

@@ -206,7 +206,8 @@ def _queue(engine: Engine) -> Iterator[None]:
 
 _AWAY = "The database did not answer; nothing is lost, try again."
 _READ_ONLY = (
-    "The database takes no writes, so nothing was changed. Its curator: look for a file or a folder that the server may "
+    "The database takes no writes, so nothing was changed. Its curator: look for a file or a "
+    "folder that the server may "
     "not write, or a PostgreSQL that is a standby."
 )
 _FULL = "The database has no room left, so nothing was changed. Its curator: make room on its disk."

@@ -93,7 +93,8 @@ class SecondPerson(ReticentError):
 
     def __init__(self, proposal_id: str) -> None:
         super().__init__(
-            f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else has approved that, "
+            f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else "
+            "has approved that, "
             "send exactly the same again."
         )
         self.proposal_id = proposal_id
@@ -155,7 +156,8 @@ class Damaged(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "The server's database is damaged. Its curator: stop the server, keep a copy of the database as it is, restore "
+            "The server's database is damaged. Its curator: stop the server, keep a copy of the "
+            "database as it is, restore "
             'the last backup as "A damaged database" in the operations guide says, and run `reticent ledger verify` '
             "with the last head that was kept elsewhere."
         )

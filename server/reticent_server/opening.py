@@ -28,8 +28,10 @@ from reticent_server.pipeline.books import Books
 from reticent_server.settings import Settings
 
 _ROLLED_BACK = (
-    "The database does not have the last entry that {} names: an older copy was restored, or the ledger "
-    "was rewritten. What was spent since is not in it. See `reticent ledger verify` and the operations guide."
+    "The database does not have the last entry that {} names: an older copy was restored, or the "
+    "ledger "
+    "was rewritten. What was spent since is not in it. See `reticent ledger verify` and the "
+    "operations guide."
 )
 _NOT_READY = "The database is not ready; run `reticent init` first."
 

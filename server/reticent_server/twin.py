@@ -46,7 +46,10 @@ from reticent_server.web.bodies import PersonsBody, RequestBody
 from reticent_server.web.validation import explained
 
 Json = dict[str, Any]
-NOT_FOR_INFERENCE = "Not for inference: a synthetic table drawn from public facts. No record was read, and nothing was charged."
+NOT_FOR_INFERENCE = (
+    "Not for inference: a synthetic table drawn from public facts. No record was read, and "
+    "nothing was charged."
+)
 _CACHE_BYTES = 1 << 26  # a table of 10⁶ rows and eight columns stays in memory
 _BLOCK_ROWS = 1 << 16  # as a server's blocks by default: a few megabytes of a design
 _MASK = ":missing"

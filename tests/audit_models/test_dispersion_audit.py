@@ -49,8 +49,10 @@ def test_intervals_of_a_dispersion_cover(n: int, epsilon: float, alpha: float) -
             off.append(np.log(value / alpha) * value / error)
             wider.append(error / np.sqrt(error**2 - noise**2))
     print(
-        f"n={n} epsilon={epsilon:g} alpha={alpha:g} coefficients={np.mean(held):.3f} dispersion={share_within(off):.3f} "
-        f"given={len(off) / REPLICATIONS:.2f} mean z={np.mean(off):.2f} wider={np.median(wider):.2f}"
+        f"n={n} epsilon={epsilon:g} alpha={alpha:g} coefficients={np.mean(held):.3f} "
+        f"dispersion={share_within(off):.3f} "
+        f"given={len(off) / REPLICATIONS:.2f} mean z={np.mean(off):.2f} "
+        f"wider={np.median(wider):.2f}"
     )
     slack = 2 * np.sqrt(0.95 * 0.05 / REPLICATIONS)
     assert len(off) > 0.5 * REPLICATIONS

@@ -35,7 +35,8 @@ def test_intervals_cover_and_wald_tests_keep_their_level(p: int, n: int, epsilon
     print(
         f"\np={p} n={n} eps={epsilon:g} privacy/sampling {found.ratio:.2f}"
         f" coverage {found.coverage:.3f} ± {found.coverage_error:.3f} level {found.level:.3f}"
-        f" ± {found.level_error:.3f} bare {found.bare_coverage:.3f} flagged {np.isnan(found.covered).mean():.3f}"
+        f" ± {found.level_error:.3f} bare {found.bare_coverage:.3f} flagged "
+        f"{np.isnan(found.covered).mean():.3f}"
         f" rms error {np.sqrt(np.mean(found.errors**2)):.4f}"
         f" rms se {np.sqrt(np.mean(found.standard_errors**2)):.4f}",
         flush=True,

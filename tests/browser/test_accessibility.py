@@ -9,20 +9,17 @@ the other pairs are an audit's.
 from __future__ import annotations
 
 import json
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pytest
+
+from support.interfaces.accessibility import ALL, Theme, problems
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload, Page
 
     from support.installations.console import Desk, History
 
-Theme = Literal["light", "dark"]
-
-ALL: dict[str, object] = {}
 LOOKS = [
     pytest.param([(390, "dark", ALL)], id="suite"),
     pytest.param(
@@ -34,35 +31,10 @@ LOOKS = [
 CONSOLE = ["", "datasets/people", "datasets/people/simulator", "analysts", "analysts/ana"]
 CONSOLE += ["analysts/ana/revoke", "budgets?account=population:people", "projects", "proposals"]
 CONSOLE += ["ledger", "ledger/verify", "tables"]
-WORKBENCH = ["", "releases", "budget", "datasets/people"]
+WORKBENCH = ["", "releases", "studies", "budget", "datasets/people"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+x&epsilon=1"]
 WORKBENCH += ["datasets/people?kind=linear_regression&q.formula=y+~+garde&epsilon=1"]
-WORKBENCH += ["datasets/people?choose=t_test"]
-
-_RUN = """async (options) => (await axe.run(document, options)).violations
-    .map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join(" | "))"""
-_SHAPE = """() => [
-    document.querySelectorAll("h1").length === 1 ? "" : "not one h1",
-    document.querySelector("th:not([scope])") ? "a heading of a table without scope" : "",
-    document.documentElement.scrollWidth <= window.innerWidth ? "" : "wider than the window",
-].filter(Boolean)"""
-
-
-@cache
-def _axe() -> str:
-    return files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-
-
-def problems(page: Page, looks: list[tuple[int, Theme, dict[str, object]]]) -> list[str]:
-    """What is wrong with the page that is open, in each look."""
-    page.evaluate(_axe())
-    found = []
-    for width, theme, rules in looks:
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=theme)
-        said = [*page.evaluate(_SHAPE), *page.evaluate(_RUN, rules)]
-        found += [f"{page.url} at {width}, {theme}: {each}" for each in said]
-    return found
+WORKBENCH += ["datasets/people?choose=t_test", "datasets/people/table-1"]
 
 
 def over(page: Page, paths: list[str], looks: list[tuple[int, Theme, dict[str, object]]]) -> None:

@@ -233,7 +233,8 @@ def test_the_whole_way_by_keyboard(page: Page, desk: Desk) -> None:
             page.keyboard.press("Tab")
             focused = page.evaluate(
                 "() => { const e = document.activeElement;"
-                " return [e.labels?.[0]?.innerText ?? e.innerText, getComputedStyle(e).outlineStyle] }"
+                " return [e.labels?.[0]?.innerText ?? e.innerText, "
+                "getComputedStyle(e).outlineStyle] }"
             )
             if (focused[0] or "").strip() == label:
                 assert focused[1] == "solid"

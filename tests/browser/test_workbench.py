@@ -12,6 +12,7 @@ import pytest
 
 from reticent_server.pipeline.browse import releases
 from support.installations.console import History, console
+from support.interfaces.accessibility import ALL, problems
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,48 @@ def test_from_a_key_to_a_fit_with_a_plot(
         assert page.get_by_text("Guarantee.").first.is_visible()
         context.close()
         assert said == []
+
+
+def test_a_study_is_analysed_by_keyboard_for_nothing(
+    browser: Browser, history: History, tmp_path: Path
+) -> None:
+    """From the key to a study, then a regression and correlations without another charge; no page
+    has a fault that axe finds.
+    """
+    copy = history.copied(tmp_path / "bench")
+    with console(copy, reads=True) as desk:
+        context = browser.new_context(base_url=desk.url, viewport={"width": NARROW, "height": 800})
+        page = context.new_page()
+        _sign_in(page, copy.installation.keys["ana"])
+        page.get_by_role("link", name="Study desk").press("Enter")
+        page.get_by_role("link", name="A study of people").press("Enter")
+        chips = page.get_by_role("group", name="Add a column to variables")
+        for column in ("y", "x", "k"):
+            chips.get_by_role("button", name=column, exact=True).press("Enter")
+            page.wait_for_load_state()
+        page.get_by_label("ε, what the query may cost").fill("15")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Spend").press("Enter")
+        page.get_by_role("link", name="open the study desk").press("Enter")
+        for column in ("y", "x"):
+            page.get_by_role("button", name=column, exact=True).press("Enter")
+            page.wait_for_load_state()
+        assert page.get_by_role("textbox", name="Formula").input_value() == "y ~ x"
+        page.get_by_role("button", name="Compute, for free").press("Enter")
+        page.get_by_role("heading", name="1. Regression").wait_for()
+        page.get_by_role("button", name="Correlations").press("Enter")
+        page.get_by_role("button", name="Compute, for free").press("Enter")
+        page.get_by_role("heading", name="2. Correlations").wait_for()
+        assert page.get_by_role("img", name="interval drawn").count() >= 4
+        looks = [(NARROW, "dark", ALL), (1280, "light", ALL)]
+        assert problems(page, looks) == []  # type: ignore[arg-type]
+        page.goto("/workbench/studies")
+        assert problems(page, looks) == []  # type: ignore[arg-type]
+        context.close()
+        ana = desk.services.access.authenticate(copy.installation.keys["ana"])
+        assert ana is not None
+        stored = json.loads(releases(desk.services, ana, 50, 0))["releases"]
+        assert [each["query"]["kind"] for each in stored].count("study") == 1
 
 
 def _sign_in(page: Page, key: str) -> None:

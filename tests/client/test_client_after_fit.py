@@ -262,6 +262,21 @@ def test_data_that_do_not_fit_the_formula(frame: dict[str, Any], said: str) -> N
         reticent.RegressionResults(release()).predict(frame)
 
 
+def test_a_level_that_the_fit_has_not_is_an_error_and_no_baseline() -> None:
+    """Where the release says its baselines; a missing cell is NaN, as before."""
+    document = release()
+    document["result"] = {**document["result"], "baselines": {"g": "a"}}
+    fit = reticent.RegressionResults(document)
+    new = {"x1": [1.0, 1.0, 1.0], "x2": [0.0] * 3, "g": ["a", "b", None]}
+    before = reticent.RegressionResults(release()).predict(new)
+    np.testing.assert_array_equal(fit.predict(new), before)
+    with pytest.raises(
+        reticent.InvalidFormula, match=r"g has no level z in this fit: .*a is the baseline"
+    ):
+        fit.predict({**new, "g": ["b", "z", "b"]})
+    assert fit.marginal_means("g", at={"x1": 1.0, "x2": 0.0}).names[0] == "a"
+
+
 def test_a_basis_on_declared_bounds_is_refused(data: pd.DataFrame) -> None:
     fit = smf.ols("y ~ x", data).fit()
     mine = released(fit, "y ~ poly(x, 1)", terms=["Intercept", "poly(x, 1)[1]"])

@@ -32,7 +32,8 @@ LOGIT = MLE | {"family": "binomial", "link": "logit"}
 CALLS: list[tuple[Call, dict[str, Any]]] = [
     (lambda d: smf.ols("price ~ grade", data=d).fit(), LS | R2 | {"formula": "price ~ grade"}),
     (
-        lambda d: smf.ols("np.log(price) ~ C(zone, Treatment(reference='b')) + I(grade**2)", d).fit(cov_type="HC1"),
+        lambda d: smf.ols(("np.log(price) ~ C(zone, Treatment(reference='b')) + "
+            "I(grade**2)"), d).fit(cov_type="HC1"),
         LS | R2 | {"formula": "log(price) ~ C(zone, ref='b') + I(grade**2)"},
     ),
     (

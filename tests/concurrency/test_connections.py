@@ -122,7 +122,10 @@ def test_a_burst_at_a_database_that_stands_still_is_answered_in_full(
             done.wait(1.0)
 
     def watch() -> None:
-        query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = '' AND usename IS NOT NULL"
+        query = (
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = '' AND usename IS "
+            "NOT NULL"
+        )
         with psycopg.connect(
             host=str(cluster.home), user="postgres", dbname="postgres"
         ) as connection:

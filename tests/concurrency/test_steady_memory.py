@@ -165,7 +165,8 @@ def test_memory_stays_where_it_is(installation: Installation) -> None:
     steady = sizes[int(WARM * len(sizes)) :]
     first, second = median(steady[: len(steady) // 2]), median(steady[len(steady) // 2 :])
     print(
-        f"{installation.settings.database_url[:10]}: MB at the start {sizes[0] / 1e3:.0f}, after warming up "
+        f"{installation.settings.database_url[:10]}: MB at the start {sizes[0] / 1e3:.0f}, after "
+        "warming up "
         f"{first / 1e3:.1f}, later {second / 1e3:.1f}; {load.replies.total()} replies: "
         f"{dict(sorted(load.replies.items()))}"
     )

@@ -22,6 +22,11 @@ mutants.ROOT, mutants.LIBRARIES = Path({tree!r}), ()
 sys.exit(mutants.main(sys.argv[1:]))
 """
 TESTS = """
+import atexit
+import os
+from multiprocessing import Process
+from pathlib import Path
+
 from doubled import doubled, halved
 
 def test_two():
@@ -32,6 +37,13 @@ def test_nothing():
 
 def test_wrong():
     assert halved(2) == 3
+
+def test_in_a_process():
+    atexit.register(Path(os.environ["ENDED"]).touch)
+    one = Process(target=doubled, args=(1,))
+    one.start()
+    one.join()
+    assert doubled(1) == 2
 """
 
 
@@ -53,6 +65,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "tests/test_doubled.py").write_text(TESTS)
     entries = [
         mutant("three", "2 * x", "3 * x", "tests/test_doubled.py::test_two"),
+        mutant("begun", "2 * x", "3 * x", "tests/test_doubled.py::test_in_a_process"),
         mutant("unseen", "2 * x", "3 * x", "tests/test_doubled.py::test_nothing"),
         mutant("gone", "4 * x", "3 * x", "tests/test_doubled.py::test_two"),
         mutant("untried", "x / 2", "x / 3", "tests/test_doubled.py::test_wrong"),
@@ -65,6 +78,7 @@ def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     """The exit status and the lines."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("COV_", "PYTEST_"))}
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # each run would import them anew
+    environment["ENDED"] = str(tree / "ended")
     found = subprocess.run(
         [sys.executable, "-c", RUN.format(tools=str(ROOT / "tools"), tree=str(tree)), *arguments],
         capture_output=True,
@@ -98,5 +112,8 @@ def test_a_mutant_is_killed_seen_through_stale_or_not_tried_of_several_at_once(t
     status, lines = run(tree, "-j", "3")
     found = sorted(lines[:-1])
     assert status == 1
-    assert [line.split()[0] for line in found] == sorted(2 * ["killed", "STALE", "SURVIVED", "RED"])
-    assert lines[-1] == "2 of 8 mutants killed"
+    assert [line.split()[0] for line in found] == sorted(
+        2 * ["killed", "killed", "STALE", "SURVIVED", "RED"]
+    )
+    assert lines[-1] == "4 of 10 mutants killed"
+    assert (tree / "ended").exists()  # what a test leaves to the end is done

@@ -8,23 +8,19 @@ real draws by a running server, and what an analyst can prove from the replies
 (support.attacks.black_box). In both, noise for one row where a person has m is rejected.
 """
 
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
-from reticent_server.app import create_app
 from reticent_server.mechanisms import noisy_sum
 from support.attacks.black_box import least_rho
-from support.attacks.neighbouring_pair import SIDES, Pair, Prober, load_pair, of_persons
-from support.attacks.recorder import Call, Recorder, recording, total
-from support.installations.small import SCHEMA, Api, Installation, copied, opened
+from support.attacks.neighbouring_pair import SIDES, Pair, load_pair, of_persons
+from support.attacks.over_http import served_here, share
+from support.installations.small import SCHEMA, Installation, copied
 
 M = 5
 PANEL = SCHEMA.replace("columns:", f"unit: {{column: id, max_rows: {M}}}\ncolumns:")
@@ -79,33 +75,11 @@ def noise_for_one_row(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(noisy_sum, name, lambda part, f=right: f(replace(part, unit_rows=1)))
 
 
-def drawn(api: Api, side: str, query: dict[str, Any], replayed: list[Call] | None) -> Any:
-    """A release's calls, its reply without the names, and its charge."""
-    recorder = Recorder(replayed)
-    with recording(recorder):
-        reply = api.post("/v1/releases", {"dataset": side, "query": query, "privacy": PRIVACY})
-    assert reply.status_code == 201, reply.text
-    release = reply.json()
-    assert release["status"] in {"reply", "no_reply"}
-    return recorder.calls, (release["status"], release["result"]), release["charged"]["rho"]
-
-
-def share(pair: Pair, query: dict[str, Any]) -> float:
-    """Of what is charged, what the draws of the pair can lose."""
-    with opened(pair.installation.settings) as services:
-        api = Api(services, pair.key)
-        calls, told, rho = drawn(api, SIDES[0], query, None)
-        again, told_again, rho_again = drawn(api, SIDES[1], query, calls)
-    assert rho == rho_again
-    assert told == told_again, "a reply depends on more than what was drawn"
-    return total(calls, again).rho / float(rho)
-
-
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:
     query, floor = QUERIES[kind]
-    shares = [share(pair, query) for pair in pairs.values()]
+    shares = [share(pair, query, PRIVACY) for pair in pairs.values()]
     assert floor <= max(shares) <= 1 + ROUNDING
 
 
@@ -115,27 +89,7 @@ def test_noise_for_one_row_is_rejected(
     pairs: dict[str, Pair], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noise_for_one_row(monkeypatch)
-    assert max(share(pair, QUERIES[kind][0]) for pair in pairs.values()) > M
-
-
-@contextmanager
-def served_here(pair: Pair) -> Iterator[Prober]:
-    """A server in a thread of this process, so that it makes the mistake that a test has made
-    here.
-    """
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        opened(pair.installation.settings) as own,
-    ):
-        config = uvicorn.Config(create_app(own), log_config=None, access_log=False, ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield Prober(f"http://127.0.0.1:{listener.getsockname()[1]}", pair.key)
-        finally:
-            server.should_exit = True
-            thread.join()
+    assert max(share(pair, QUERIES[kind][0], PRIVACY) for pair in pairs.values()) > M
 
 
 DRAWS = {"count": 4000, "mean": 4000, "median, per": 1000, "linear_regression": 500}

@@ -56,7 +56,8 @@ def compose(image: Image, place: Path, say: Callable[[str], None]) -> None:
         finally:
             again.down()
         say(
-            "compose: started again with a cluster, the release read again, a fit, the ledger verified"
+            "compose: started again with a cluster, the release read again, a fit, the ledger "
+            "verified"
         )
 
 
@@ -95,7 +96,8 @@ class ComposeSite:
         for name in ("db", "proxy"):
             if name not in placed:
                 print(
-                    f"*** {name} OF THE COMPOSE FILE WAS NOT TRIED: its program is not installed ***"
+                    f"*** {name} OF THE COMPOSE FILE WAS NOT TRIED: its program is not installed "
+                    "***"
                 )
         return Deployment(self.network, placed, hosts, self.place) if "db" in placed else None
 

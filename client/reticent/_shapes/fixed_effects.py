@@ -102,7 +102,8 @@ def _fixed_effects(
         )
     if _SEVERAL.search(fml):
         raise NotPrivate(
-            "Several models of one call are several charges: write them one by one, or ask one study, whose formulas are free."
+            "Several models of one call are several charges: write them one by one, or ask one "
+            "study, whose formulas are free."
         )
     model = described(method, formula, data, subset, weights=weights)
     unit = data._document["unit"]["column"]  # noqa: SLF001 - the same package
@@ -123,5 +124,6 @@ def _check_errors(vcov: Any, unit: str | None) -> None:
     names = set(vcov.values()) if isinstance(vcov, Mapping) else {vcov}
     if not names <= {None, *_ERRORS, unit}:
         raise NotPrivate(
-            "Standard errors are robust to heteroscedasticity, and by person where the data set's unit is a person: leave vcov out."
+            "Standard errors are robust to heteroscedasticity, and by person where the data "
+            "set's unit is a person: leave vcov out."
         )

@@ -23,7 +23,8 @@ def of_patsy(formula: str) -> str:
     other = _OTHER.search(text)
     if other:
         raise NotPrivate(
-            f"{other[0]} is no function of a private formula: log, log1p, log10, sqrt, exp, poly, bs and I(x**2) are. Where the curator "
+            f"{other[0]} is no function of a private formula: log, log1p, log10, sqrt, exp, "
+            "poly, bs and I(x**2) are. Where the curator "
             "has declared a derived column, name it."
         )
     return text

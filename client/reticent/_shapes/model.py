@@ -16,7 +16,8 @@ _OF_THE_SOLVER = frozenset({"disp", "maxiter", "method", "start_params", "tol", 
 """Settings of an optimiser: the server's steps are planned, and its target is the same."""
 _ROBUST = frozenset({"nonrobust", "HC0", "HC1", "HC2", "HC3"})
 _COVARIANCE = (
-    "Standard errors are robust to heteroscedasticity always; they are by person where the data set's unit is a person with several rows. "
+    "Standard errors are robust to heteroscedasticity always; they are by person where the data "
+    "set's unit is a person with several rows. "
     "Leave cov_type out."
 )
 
@@ -51,7 +52,8 @@ class FormulaModel:
     def fit_regularized(self, **_: Any) -> FittedModel:
         """Raises NotPrivate: a penalty is a field of the fit."""
         raise NotPrivate(
-            "Write fit(ridge=λ) of ols or rlm; a lasso is of a study: ds.study(variables, epsilon=…).lasso(formula)."
+            "Write fit(ridge=λ) of ols or rlm; a lasso is of a study: ds.study(variables, "
+            "epsilon=…).lasso(formula)."
         )
 
 
@@ -78,7 +80,8 @@ def described(
     """A model of a data set. subset: a condition as a text. Raises NotPrivate, InvalidQuery."""
     if not isinstance(data, Dataset):
         raise InvalidQuery(
-            "data is a data set of a server, from reticent.Client(url).dataset(name). A data frame is statsmodels' own: import "
+            "data is a data set of a server, from reticent.Client(url).dataset(name). A data "
+            "frame is statsmodels' own: import "
             "statsmodels.formula.api for it."
         )
     if subset is not None and not isinstance(subset, str):

@@ -13,15 +13,28 @@ INSTEAD = {
     "outlier_test": f"{_ROWS}; a robust fit (rlm, glm) bounds every record's influence.",
     "get_margeff": "averages over the records: fit.margins(frame) averages over a public frame.",
     "get_robustcov_results": "is not needed: standard errors are robust already.",
-    "llf": "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a likelihood-ratio test.",
-    "llnull": "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a likelihood-ratio test.",
-    "llr": "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a likelihood-ratio test.",
+    "llf": (
+        "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a "
+        "likelihood-ratio test."
+    ),
+    "llnull": (
+        "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a "
+        "likelihood-ratio test."
+    ),
+    "llr": (
+        "is not released. ds.test(formula, hypothesis, test='lr', epsilon=…) is a "
+        "likelihood-ratio test."
+    ),
     "llr_pvalue": "is not released. wald_test of all terms is free.",
-    "prsquared": "is not released. Of a logit, fit(fit_statistics=True) releases Efron's R² as rsquared.",
+    "prsquared": (
+        "is not released. Of a logit, fit(fit_statistics=True) releases Efron's R² as rsquared."
+    ),
     "aic": "is not released. study.select compares least-squares models for nothing.",
     "bic": "is not released. study.select compares least-squares models for nothing.",
     "deviance": "is not released.",
-    "compare_lr_test": "needs a question of its own: ds.test(formula, hypothesis, test='lr', epsilon=…).",
+    "compare_lr_test": (
+        "needs a question of its own: ds.test(formula, hypothesis, test='lr', epsilon=…)."
+    ),
     "compare_f_test": "needs a question of its own: f_test of the larger fit is free.",
     "remove_data": "is not needed: a result has no data.",
 }

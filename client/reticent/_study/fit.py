@@ -113,15 +113,18 @@ def _shown(ends: FloatArray, is_open: bool) -> list[list[float | None]]:
 
 def _bare(names: Sequence[str]) -> str:
     return (
-        f"No intervals: much of {', '.join(names)} lies in few records, or may behind the noise. The radius downweights these, and coefficients of all "
-        "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or "
+        f"No intervals: much of {', '.join(names)} lies in few records, or may behind the noise. "
+        "The radius downweights these, and coefficients of all "
+        "records may lie outside of any interval that could be given. Take a logarithm (as a "
+        "variable of the study), or "
         "a regression, which is about typical records."
     )
 
 
 def _leans(names: Sequence[str]) -> str:
     return (
-        f"Few records with large values bear on {', '.join(names)}: the radius downweights them, and intervals are wider for "
+        f"Few records with large values bear on {', '.join(names)}: the radius downweights them, "
+        "and intervals are wider for "
         "it. A logarithm, or an indicator of the few, is about all records."
     )
 
@@ -134,6 +137,8 @@ def _closed(model: StudyModel, fit: LeastSquares) -> str:
         if w > weights.max() / 2 and name != "Intercept"
     ]
     return (
-        "No intervals: the noise is too large beside the data's information about the combination of "
-        f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or ask for a study with a larger epsilon."
+        "No intervals: the noise is too large beside the data's information about the "
+        "combination of "
+        f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or ask for a study with a "
+        "larger epsilon."
     )

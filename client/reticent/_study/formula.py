@@ -79,7 +79,8 @@ class Columns:
         )
         if not places:
             raise InvalidFormula(
-                f"{text.strip()} is not in this study; its columns are {', '.join(self._names[1:])}."
+                f"{text.strip()} is not in this study; its columns are "
+                f"{', '.join(self._names[1:])}."
             )
         return places
 

@@ -68,7 +68,8 @@ def instrumental(
     excluded = [k for k in specification.instruments if k not in specification.terms]
     if not endogenous or len(excluded) < len(endogenous):
         raise InvalidFormula(
-            "Name at least one regressor that is not among the instruments, and at least as many instruments that are "
+            "Name at least one regressor that is not among the instruments, and at least as many "
+            "instruments that are "
             "no regressors."
         )
     structural = model(

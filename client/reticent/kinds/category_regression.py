@@ -99,7 +99,7 @@ class CategoryResults(RegressionResults):
         """The same with standard errors and intervals. Raises InvalidFormula for data that lack a
         column.
         """
-        X = Design(self._terms).rows(frame)
+        X = Design(self._terms, self.result.get("baselines")).rows(frame)
         each = [self._row(x) for x in X]
         p, covariance = np.array([p for p, _ in each]), np.nan_to_num(self.cov_params())
         variance = np.array([np.einsum("kd,de,ke->k", G, covariance, G) for _, G in each])
@@ -164,6 +164,7 @@ class CategoryResults(RegressionResults):
 
 
 _SEVERAL = (
-    "This model predicts a probability of each level: use predict_levels(frame), with rows that differ in the column that "
+    "This model predicts a probability of each level: use predict_levels(frame), with rows that "
+    "differ in the column that "
     "is asked about."
 )

@@ -29,7 +29,10 @@ class IndependenceTest:
     simulated_pvalue: float | None = None
 
     def __str__(self) -> str:
-        said = f"Independence: χ² = {self.statistic:.4g} on {self.df} degrees of freedom, {p_value(self.pvalue)}"
+        said = (
+            f"Independence: χ² = {self.statistic:.4g} on {self.df} degrees of freedom, "
+            f"{p_value(self.pvalue)}"
+        )
         if self.simulated_pvalue is None:
             return said
         return f"{said}; by simulation {p_value(self.simulated_pvalue)}"

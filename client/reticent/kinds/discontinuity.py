@@ -54,7 +54,10 @@ class DiscontinuityResults(Coefficients):
     def summary(self) -> Text:
         """The jump, the lines' coefficients, the guarantee and the charge."""
         low, high = (number(end) for end in self.jump_interval())
-        said = f"Jump at {self.query['cutoff']:g}: {number(self.jump)} [{low}, {high}], p {probability(self.pvalue)}"
+        said = (
+            f"Jump at {self.query['cutoff']:g}: {number(self.jump)} [{low}, {high}], p "
+            f"{probability(self.pvalue)}"
+        )
         return Text("\n".join(summary_lines(self, [*self._headline(), said], self._footer())))
 
     def plot(self, ax: Any = None) -> Any:

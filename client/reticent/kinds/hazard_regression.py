@@ -93,7 +93,8 @@ class HazardResults(RegressionResults):
         if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():
             raise ValueError("times must be increasing, from 0 up to the last of the cuts")
         # The baseline hazard stands for the intercept: factors have a level without an indicator.
-        X = Design((INTERCEPT, *self.names)).rows(frame)[:, 1:]
+        design = Design((INTERCEPT, *self.names), self.result.get("baselines"))
+        X = design.rows(frame)[:, 1:]
         X = X - np.array(list(self.reference.values()))
         begins = np.append(0.0, self.cuts[:-1])
         spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * self.baseline_hazards

@@ -67,7 +67,10 @@ class LogRankTest(Release):
             *self._headline(),
             f"Time: {self.query['time']}   event: {self.query['event']}   by: {self.query['by']}",
             f"Records: {self.nobs:,}   events up to {number(self.until)}",
-            f"χ² = {self.statistic:.4g} on {df} degree{'s' if df > 1 else ''} of freedom, {p_value(self.pvalue)}",
+            (
+                f"χ² = {self.statistic:.4g} on {df} degree{'s' if df > 1 else ''} of freedom, "
+                f"{p_value(self.pvalue)}"
+            ),
             "",
             *text_table(("", "observed − expected"), rows),
         ]

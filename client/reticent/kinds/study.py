@@ -33,12 +33,14 @@ from reticent._text import Text, number
 
 ESTIMAND = "Least squares, with records beyond the study's radius downweighted."
 ROWS_ALIKE = (
-    " Standard errors are as large as the likeness of a person's rows can make them; those of the declared formula are by "
+    " Standard errors are as large as the likeness of a person's rows can make them; those of "
+    "the declared formula are by "
     "person."
 )
 WITHIN = " All columns are deviations from the person's means (person effects)."
 ANALYSES = (
-    "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, robustness, select, "
+    "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, "
+    "robustness, select, "
     "r2, twin."
 )
 _SHOWN = 10
@@ -118,7 +120,10 @@ class Study(Release):
         weights = np.array([0.0 if name == "Intercept" else penalty for name in one.names])
         fit = moments.least_squares(one.y, one.X, np.diag(weights))
         estimand = self._estimand
-        said = f"Ridge regression with penalty {penalty:g} on standardised columns; {estimand[:1].lower()}{estimand[1:]}"
+        said = (
+            f"Ridge regression with penalty {penalty:g} on standardised columns; "
+            f"{estimand[:1].lower()}{estimand[1:]}"
+        )
         result = fit_result(
             one,
             fit,
@@ -306,7 +311,8 @@ class Study(Release):
         """Where the moments are. Raises ValueError for a study by groups."""
         if self.result.get("groups"):
             raise ValueError(
-                f"This study is by groups: take one first, such as study[{next(iter(self.result['groups']))!r}]."
+                "This study is by groups: take one first, such as "
+                f"study[{next(iter(self.result['groups']))!r}]."
             )
         return self.result
 
@@ -353,7 +359,10 @@ class Study(Release):
             return []
         named = " + ".join(wanted)
         return [
-            f"Missing cells are filled in this formula's variables: add {named}, or coefficients are about filled cells too."
+            (
+                f"Missing cells are filled in this formula's variables: add {named}, or coefficients "
+                "are about filled cells too."
+            )
         ]
 
     def _places(self, variables: Sequence[str] | None) -> tuple[int, ...]:

@@ -94,7 +94,8 @@ class BlockResults(RegressionResults):
 
     def _fitted(self) -> Fitted:
         raise NotEstimable(
-            "Predictions, margins and contrasts need the covariances between estimates, which blocks do not release."
+            "Predictions, margins and contrasts need the covariances between estimates, which "
+            "blocks do not release."
         )
 
     def summary(self, *, exp: bool = False) -> Text:

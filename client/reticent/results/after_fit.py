@@ -32,7 +32,7 @@ _TIGHT = 1e-9
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """A fit as its parts. params (p,), covariance (p, p); can_test: whether combinations (k, p) are
-    estimable.
+    estimable. baselines: of the factors, where the release says them.
     """
 
     terms: tuple[str, ...]
@@ -42,10 +42,11 @@ class Fitted:
     link: Link
     scale: float | None
     widening: float
+    baselines: Mapping[str, str] | None = None
 
     @property
     def design(self) -> Design:
-        return Design(self.terms)
+        return Design(self.terms, self.baselines)
 
     def linear(self, X: FloatArray) -> FloatArray:
         """(n,) linear predictors of rows (n, p)."""
@@ -108,7 +109,10 @@ def margins(
             names.append(f"{factor}[{level}]")
             effects.append(_change(fit, base, _set(frame, factor, level, design), w))
     values, rows = np.array([v for v, _ in effects]), np.array([g for _, g in effects])
-    about = "Average marginal effects (dy/dx; changes from the baseline for levels), in units of the response."
+    about = (
+        "Average marginal effects (dy/dx; changes from the baseline for levels), in units of the "
+        "response."
+    )
     return _effects(fit, names, values, rows.reshape(len(effects), len(fit.terms)), about)
 
 
@@ -190,7 +194,8 @@ def _constant(fit: Fitted) -> Frame:
     )
     if not linear or any(len(quoted_split(term, ":")) > 1 for term in fit.terms):
         raise InvalidFormula(
-            "The effects of this model depend on where they are taken: give margins() a public frame, such as one row "
+            "The effects of this model depend on where they are taken: give margins() a public "
+            "frame, such as one row "
             "of typical or released values."
         )
     design = fit.design
@@ -221,7 +226,8 @@ def _grid_means(
         frame: dict[str, Any] = {x: [value] * len(cells) for x, value in placed.items()}
         frame |= {name: [cell[k] for cell in cells] for k, name in enumerate(others)}
         rows.append(design.rows({**frame, factor: [level] * len(cells)}).mean(axis=0))
-    names = [baseline or BASELINE if level == BASELINE else level for level in grid[factor]]
+    known = (fit.baselines or {}).get(factor, BASELINE)
+    names = [baseline or known if level == BASELINE else level for level in grid[factor]]
     return names, np.array(rows)
 
 

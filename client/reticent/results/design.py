@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reticent._dates import date_days, months, years
 from reticent._errors import InvalidFormula
 from reticent._text_pieces import quoted_split
-from reticent.results.factor_levels import NAME, Indicator, indicator
+from reticent.results.factor_levels import BASELINE, NAME, Indicator, indicator
 
 FloatArray = NDArray[np.float64]
 Frame = Mapping[str, Any]
@@ -48,10 +48,12 @@ Trapp, 1998).
 
 class Design:
     """p columns by their terms' names. Raises InvalidFormula for a column that new data cannot
-    give.
+    give. baselines: the level without a term, by factor; of releases of earlier versions it is not
+    known, and one unknown level is then taken for it.
     """
 
-    def __init__(self, terms: Sequence[str]) -> None:
+    def __init__(self, terms: Sequence[str], baselines: Mapping[str, str] | None = None) -> None:
+        self._baselines = dict(baselines or {})
         self._terms = [
             [] if term == INTERCEPT else [_piece(text) for text in quoted_split(term, ":")]
             for term in terms
@@ -151,17 +153,31 @@ class Design:
         for column, levels in self.factors.items():
             grouped = map(self._factor(column).grouped, _texts(frame[column]))
             others = sorted({x for x in grouped if x not in levels and x != ""})
-            if len(others) > self.has_baseline(column):
+            known = self._baselines.get(column)
+            if known is not None and self.has_baseline(column):
+                self._check_known(column, (*levels, known), others)
+            elif len(others) > self.has_baseline(column):
                 raise InvalidFormula(
-                    f"{column} has the levels {', '.join(levels)} and at most one baseline in this fit; "
+                    f"{column} has the levels {', '.join(levels)} and at most one baseline in "
+                    "this fit; "
                     f"{', '.join(others)} cannot all be it."
                 )
+
+    @staticmethod
+    def _check_known(column: str, levels: Sequence[str], found: Sequence[str]) -> None:
+        unknown = [level for level in found if level not in {*levels, BASELINE}]
+        if unknown:
+            raise InvalidFormula(
+                f"{column} has no level {', '.join(unknown)} in this fit: its levels are {', '.join(levels)}, of which "
+                f"{levels[-1]} is the baseline."
+            )
 
 
 def _piece(text: str) -> str | Indicator:
     if text.startswith(("poly(", "bs(")):
         raise InvalidFormula(
-            f"{text} stands on declared bounds, which this release does not hold: there are no predictions from it."
+            f"{text} stands on declared bounds, which this release does not hold: there are no "
+            "predictions from it."
         )
     return indicator(text) or text
 

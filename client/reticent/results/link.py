@@ -69,6 +69,7 @@ def link_name(result: Mapping[str, Any]) -> str:
     name = result.get("link") or ("identity" if result.get("family") is None else None)
     if name is None:
         raise InvalidQuery(
-            "The release does not say the link of its family: a server of today does. Ask for the fit again."
+            "The release does not say the link of its family: a server of today does. Ask for "
+            "the fit again."
         )
     return str(name)

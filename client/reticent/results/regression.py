@@ -52,8 +52,10 @@ class RegressionResults(Coefficients):
         untestable = [t for t, row in zip(texts, R, strict=True) if not self._can_test(row[None])]
         if untestable or not self._can_test(R):
             raise NotEstimable(
-                f"Not identifiable at this epsilon: {', '.join(untestable or texts)}. The data's information about it "
-                "is below the noise. Leave it out of the hypothesis, or fit with a larger epsilon or "
+                f"Not identifiable at this epsilon: {', '.join(untestable or texts)}. The data's "
+                "information about it "
+                "is below the noise. Leave it out of the hypothesis, or fit with a larger "
+                "epsilon or "
                 "fewer terms."
             )
         params, covariance = np.nan_to_num(self.params), np.nan_to_num(self.cov_params())
@@ -122,7 +124,8 @@ class RegressionResults(Coefficients):
         nothing.
 
         They are in the units of the response as the formula has it. NaN where a cell is missing or
-        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column.
+        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column, and
+        for a level that the fit has not.
         """
         return self.get_prediction(frame).predicted_mean
 
@@ -177,7 +180,8 @@ class RegressionResults(Coefficients):
         """Raises ValueError where each person has a level of their own, which is not released."""
         if self.result.get("effects") is not None:
             raise ValueError(
-                "A fit with person effects has no level to predict from: each person has one, and none is released. Use "
+                "A fit with person effects has no level to predict from: each person has one, "
+                "and none is released. Use "
                 "margins or contrasts, which are differences."
             )
 
@@ -194,7 +198,14 @@ class RegressionResults(Coefficients):
         wider = after_fit.widening(ends, params, bse, level)
         link = link_of(self.result)
         return after_fit.Fitted(
-            self.names, params, self.cov_params(), self._can_test, link, scale, wider
+            self.names,
+            params,
+            self.cov_params(),
+            self._can_test,
+            link,
+            scale,
+            wider,
+            self.result.get("baselines"),
         )
 
     def _can_test(self, R: FloatArray) -> bool:

@@ -14,12 +14,14 @@ from reticent._text import Text, number
 class Statistic(Release):
     """A released median, interquartile range or M-estimate, in the units of the data.
 
-    Its noise depends on the data, so it comes without a standard error.
+    Its noise depends on the data, so it comes without a standard error; with intervals=True it has
+    an interval.
 
     >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
     >>> ds.m_estimate("price", tuning=1e5, lower=0, upper=2e6, epsilon=1.0)
     >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
     >>> float(found), found.bin
+    >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()
     """
 
     @property
@@ -40,6 +42,11 @@ class Statistic(Release):
         quartiles = self.result.get("quartiles")
         return None if quartiles is None else (float(quartiles[0]), float(quartiles[1]))
 
+    def conf_int(self) -> tuple[float, float] | None:
+        """The released 95 % interval of a question with intervals=True; None where there is none."""
+        lower, upper = self.result.get("confidence_interval") or (None, None)
+        return None if lower is None else (float(lower), float(upper))
+
     @property
     def nobs(self) -> int:
         """The data set's public number of records."""
@@ -52,6 +59,8 @@ class Statistic(Release):
         """A pandas.DataFrame of one row; needs pandas."""
         lower, upper = self.bin or (None, None)
         row = {"value": self.value, "bin_lower": lower, "bin_upper": upper}
+        if "confidence_interval" in self.result:
+            row["lower"], row["upper"] = self.conf_int() or (None, None)
         return _optional.pandas().DataFrame([row], index=[str(self.query["kind"])])
 
     def plot(self, ax: Any = None) -> Any:
@@ -61,6 +70,8 @@ class Statistic(Release):
         axes = axes_of(ax)
         if self.bin is not None:
             axes.axvspan(*self.bin, color=TOTAL, alpha=0.6)
+        if (ends := self.conf_int()) is not None:
+            axes.plot(ends, [0, 0], "-", color=SAMPLING)
         axes.plot([self.value], [0], "o", color=SAMPLING)
         axes.set_yticks([0], [str(self.query["kind"])])
         axes.set_xlabel(subject(self.query))
@@ -70,8 +81,17 @@ class Statistic(Release):
         line = number(self.value)
         if self.bin is not None:
             line += f"   (this table's lies in [{number(self.bin[0])}, {number(self.bin[1])}])"
+        line += self._interval()
         return Text("\n".join([*self._headline(), "", line, "", *self._footer()]))
+
+    def _interval(self) -> str:
+        if "confidence_interval" not in self.result:
+            return ""
+        ends = self.conf_int()
+        if ends is None:
+            return "   no interval: too few records for this epsilon"
+        return f"   95 % interval [{number(ends[0])}, {number(ends[1])}]"
 
     def check(self) -> None:
         Release.check(self)
-        _ = (self.value, self.bin, self.quartiles, self.nobs)
+        _ = (self.value, self.bin, self.quartiles, self.nobs, self.conf_int())

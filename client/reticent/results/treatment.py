@@ -38,6 +38,7 @@ class TreatmentResults(RegressionResults):
 
     def _fitted(self) -> NoReturn:
         raise ValueError(
-            "Predictions and margins are those of a formula's terms: ask linear_regression for them. The effects are in "
+            "Predictions and margins are those of a formula's terms: ask linear_regression for "
+            "them. The effects are in "
             "params, bse and conf_int()."
         )

@@ -53,6 +53,15 @@ test_that("predictions are of the server's coding", {
   expect_equal(is.na(unname(predict(unsure, new))), c(FALSE, TRUE))
 })
 
+test_that("a level that the fit has not is an error", {
+  told <- document()
+  told$result$baselines <- list(g = "a")
+  fit <- sure(told)
+  new <- data.frame(x = c(1, 2), g = c("a", "b"), z = c(1, exp(1)))
+  expect_equal(predict(fit, new), predict(sure(document()), new))
+  expect_error(predict(fit, transform(new, g = c("a", "w"))), "no level w")
+})
+
 test_that("inverse links are those of the release", {
   fit <- sure(document(query = list(kind = "glm", family = "binomial")))
   fit$result$family <- "binomial"

@@ -28,7 +28,8 @@ VALID_DAYS = 7
 SHOWN = 200
 
 _NO_PERSON = (
-    "The policy asks for a second person, so this is done by people with keys: in the console, or with "
+    "The policy asks for a second person, so this is done by people with keys: in the console, "
+    "or with "
     "RETICENT_KEY_FILE."
 )
 

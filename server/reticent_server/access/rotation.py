@@ -79,7 +79,8 @@ class Rotation:
             left = self._left(connection, pepper_id)
             if left and not force:
                 raise Conflict(
-                    f"{len(left)} live keys were not used since that pepper went out of use. Wait, rotate "
+                    f"{len(left)} live keys were not used since that pepper went out of use. "
+                    "Wait, rotate "
                     "these keys, or revoke them with --force."
                 )
             require_recorded(connection, keys, *((key_id,) for key_id in left))

@@ -28,7 +28,8 @@ PERSONS_KEY_BYTES = 32
 """256 bits, of the 512 that BLAKE2b takes: guessing is out of reach."""
 
 _NO_PERSONS_KEY = (
-    "The secrets lack the key under which the vault names persons, and it cannot be written there: add "
+    "The secrets lack the key under which the vault names persons, and it cannot be written "
+    "there: add "
     '"persons": "…" with 64 random hexadecimal digits to the document.'
 )
 
@@ -36,7 +37,8 @@ COMMAND_SECONDS = 30
 """For the command: a service in another country answers in a second or two."""
 
 _READ_ONLY = (
-    "{} gives the secrets, and nothing is written there: change the document where it is kept. (Commands "
+    "{} gives the secrets, and nothing is written there: change the document where it is kept. "
+    "(Commands "
     "of `reticent secrets` print the new one with --print.)"
 )
 

@@ -268,7 +268,8 @@ class Access:
         """(id, key): the key is empty where an identity is linked instead."""
         if not _NAME.fullmatch(given["name"]):
             raise InvalidRequest(
-                "A name is 1 to 64 letters, digits, '.', '_', '@' or '-', and starts with a letter or digit."
+                "A name is 1 to 64 letters, digits, '.', '_', '@' or '-', and starts with a "
+                "letter or digit."
             )
         principal_id = _PREFIX[given["role"]] + token_hex(8)
         values = {**given, "id": principal_id, "created_at": self._now()}

@@ -23,7 +23,10 @@ log = EventLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 _DESCRIPTIONS = {
-    401: "No valid key or token; or `weak_sign_in`: the token says too little about how its holder signed in.",
+    401: (
+        "No valid key or token; or `weak_sign_in`: the token says too little about how its "
+        "holder signed in."
+    ),
     403: "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is not an analyst's. "
     "Nothing was charged.",
     404: "Absent, or not the caller's: the two are the same reply.",
@@ -33,7 +36,10 @@ _DESCRIPTIONS = {
     422: "`invalid_request`, `invalid_query`, `invalid_formula` or `invalid_privacy`. "
     "Nothing was charged.",
     408: "The body did not come in time.",
-    429: "`rate_limited`: the key has asked too often, or too many of its plans or releases wait; Retry-After says how long to wait.",
+    429: (
+        "`rate_limited`: the key has asked too often, or too many of its plans or releases wait; "
+        "Retry-After says how long to wait."
+    ),
     500: "Unexpected; the text is always the same.",
     503: "A database does not answer, or the release is still being computed: send it again, "
     "with the same Idempotency-Key.",

@@ -28,7 +28,9 @@ class ColumnReply(_Reply):
         description="How the column was computed from others; null: it was not."
     )
     role: Literal["weight"] | None = Field(
-        description="weight: what a record counts for in the population, for a question's field `weights`."
+        description=(
+            "weight: what a record counts for in the population, for a question's field `weights`."
+        )
     )
 
 
@@ -76,10 +78,15 @@ class DatasetReply(_Reply):
     unit: UnitReply
     schema_: SchemaReply = Field(alias="schema")
     features: dict[str, str] = Field(
-        description="Features of a person by name, which `persons` of every question has beside its own."
+        description=(
+            "Features of a person by name, which `persons` of every question has beside its own."
+        )
     )
     tables: dict[str, int] = Field(
-        description="Of linked tables, whose columns are named `table.column`: the most rows a person has in each."
+        description=(
+            "Of linked tables, whose columns are named `table.column`: the most rows a person "
+            "has in each."
+        )
     )
     profile: ProfileReply | None
     policy: PolicyReply

@@ -28,7 +28,9 @@ class WantedBody(Strict):
 
     ci_ratio: CiRatio | Annotated[dict[Name, CiRatio], Len(1, _MOST_NAMES)] | None = Field(
         None,
-        description="The interval's width over that of the same interval without privacy, such as 1.25.",
+        description=(
+            "The interval's width over that of the same interval without privacy, such as 1.25."
+        ),
     )
     half_width: Positive | Annotated[dict[Name, Positive], Len(1, _MOST_NAMES)] | None = Field(
         None, description="Half of the 95 % interval, in the units of the data."
@@ -57,7 +59,8 @@ class PlanBody(RequestBody):
     target: Ratio | None = Field(
         None,
         description="Of a linear regression: the largest privacy standard error, relative to the "
-        "sampling standard error, that is wanted of a coefficient. The forecast's `epsilon_for` says "
+        "sampling standard error, that is wanted of a coefficient. The forecast's `epsilon_for` "
+        "says "
         "which epsilon it takes; null: at 1 and at 0.5.",
     )
 

@@ -92,8 +92,10 @@ def check_unit(population: Population, unit: Unit, dataset: str) -> None:
         return
     known = next(iter(population.units))
     raise CuratorError(
-        f"Population {population.name} protects {_words(known)}, and {dataset} would protect {_words(unit.column)}: one cap "
-        "cannot add up two promises. Declare the population's unit in the schema file, or load the table into another population."
+        f"Population {population.name} protects {_words(known)}, and {dataset} would protect "
+        f"{_words(unit.column)}: one cap "
+        "cannot add up two promises. Declare the population's unit in the schema file, or load "
+        "the table into another population."
     )
 
 

@@ -115,7 +115,8 @@ def _refuse_open(declared: Mapping[object, object]) -> None:
     ]
     if parts:
         raise CuratorError(
-            f"Fill in {', and '.join(parts)}. They are published, so take them from a codebook or from "
+            f"Fill in {', and '.join(parts)}. They are published, so take them from a codebook "
+            "or from "
             "common knowledge, never from the file; delete the columns that analysts do not need."
         )
 
@@ -128,7 +129,8 @@ def _some(names: list[str]) -> str:
 def _column(name: object, body: object) -> Column:
     if not isinstance(name, str) or not COLUMN_NAME.fullmatch(name):
         raise CuratorError(
-            f"Column {str(name)[:MAX_TEXT]!r}: a name is a letter or _ followed by up to 63 letters, "
+            f"Column {str(name)[:MAX_TEXT]!r}: a name is a letter or _ followed by up to 63 "
+            "letters, "
             "digits, _ or . (quote names that YAML reads as something else)."
         )
     declared = _mapping(body, f"Column {name}: write {{kind: …}} after the name.")

@@ -107,5 +107,6 @@ def _said_to_the_curator(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CuratorError(
-            f"The anchors at {path} cannot be used ({error.strerror}); `reticent init` makes the file."
+            f"The anchors at {path} cannot be used ({error.strerror}); `reticent init` makes the "
+            "file."
         ) from None

@@ -110,7 +110,10 @@ def credit(
     if other:
         raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp and gdp.")
     if not yes:
-        question = f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is spent?"
+        question = (
+            f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is "
+            "spent?"
+        )
         typer.confirm(f"{question} An entry is never deleted.", abort=True, err=True)
     credited = give_back(books, account, primary, delta, reason=reason, by=user())
     _show(books, [credited], as_json=as_json)

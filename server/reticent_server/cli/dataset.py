@@ -64,7 +64,10 @@ Name = Annotated[str, typer.Argument(help="The data set's name.")]
 OverlapReason = Annotated[
     str | None,
     typer.Option(
-        help="Why the population is kept apart from another that has some of the same persons; recorded in the ledger."
+        help=(
+            "Why the population is kept apart from another that has some of the same persons; "
+            "recorded in the ledger."
+        )
     ),
 ]
 PublishCount = Annotated[
@@ -242,7 +245,8 @@ def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None
         )
     if loaded.outside:
         out.print(
-            f"Persons left out (private: for the curator only): {loaded.outside}, who have no place in population "
+            f"Persons left out (private: for the curator only): {loaded.outside}, who have no "
+            "place in population "
             f"{loaded.facts.population}. More places are declared with `reticent population widen`."
         )
 
@@ -403,7 +407,8 @@ def _off_by(each: Mapping[str, Any]) -> str:
 def _name_unresolved(expected: Mapping[str, Any]) -> None:
     if expected["unresolved"]:
         out.print(
-            f"Not resolved at this ε: {', '.join(expected['unresolved'])}. Do not rely on their numbers; a larger ε, or narrower "
+            f"Not resolved at this ε: {', '.join(expected['unresolved'])}. Do not rely on their "
+            "numbers; a larger ε, or narrower "
             "bounds, tells more.",
             markup=False,
         )
@@ -422,7 +427,10 @@ def publish(
     from reticent_server.pipeline.publishing import publish as publish_release  # noqa: PLC0415
 
     if not yes:
-        question = f"Show {release}, and what was asked, to all analysts with a grant? This cannot be taken back."
+        question = (
+            f"Show {release}, and what was asked, to all analysts with a grant? This cannot be "
+            "taken back."
+        )
         typer.confirm(question, abort=True, err=True)
     books = open_books(Settings())
     document = publish_release(books, release, by=user())
@@ -581,5 +589,8 @@ def _show_understood(proposal: "Proposal") -> None:
         cells = " · ".join(proposal.of(column.source))
         table.add_row(*(Text(text) for text in (column.source, kind, missing, cells)))
     err.print(table)
+    for column in proposal.columns:
+        if column.warning:
+            err.print(f"Column {column.source}: {column.warning}.", markup=False)
     for question in proposal.questions:
         err.print(f"To be answered, with --read: {question}", markup=False)

@@ -16,7 +16,10 @@ from reticent_server.vault.adbc import refuse_shared_file
 from reticent_server.vault.appending import Wave, append
 from reticent_server.vault.loading import loading
 
-_NOT_LOADED = "Only rows that `reticent dataset load` has put into the vault are appended to; register or link the data set again."
+_NOT_LOADED = (
+    "Only rows that `reticent dataset load` has put into the vault are appended to; register or "
+    "link the data set again."
+)
 
 
 def append_dataset(

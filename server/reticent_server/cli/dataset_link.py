@@ -24,7 +24,8 @@ MOST_TABLES = 16
 """Each is read whole for the places of its persons."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,30}")
 _BAD_NAMES = (
-    f"Give 2 to {MOST_TABLES} tables as --table NAME=DATASET, each name once: a letter or _ followed by up to 30 letters, "
+    f"Give 2 to {MOST_TABLES} tables as --table NAME=DATASET, each name once: a letter or _ "
+    "followed by up to 30 letters, "
     "digits or _."
 )
 
@@ -66,7 +67,8 @@ def _named(catalog: Catalog, alias: str, facts: DatasetFacts) -> NamedTable:
     source = catalog.source(facts.version_id)
     if not isinstance(source, VaultTable) or not source.names:
         raise CuratorError(
-            f"{facts.name} cannot be linked: load it with `reticent dataset load` and a unit that is a column."
+            f"{facts.name} cannot be linked: load it with `reticent dataset load` and a unit "
+            "that is a column."
         )
     return NamedTable(alias, facts.name, facts.version, source)
 
@@ -77,12 +79,14 @@ def _population(facts: Mapping[str, DatasetFacts], parts: tuple[NamedTable, ...]
     units = {found.schema.unit.column for found in facts.values()}
     if len(populations) > 1 or len(units) > 1:
         raise CuratorError(
-            "Linked tables are about the same persons: load them with the same --population, and with the same "
+            "Linked tables are about the same persons: load them with the same --population, and "
+            "with the same "
             "column as unit."
         )
     if len({part.table.names for part in parts}) > 1:
         raise CuratorError(
-            "The tables' persons are named under different keys; load them again, with one secrets file."
+            "The tables' persons are named under different keys; load them again, with one "
+            "secrets file."
         )
     return populations.pop()
 
@@ -117,7 +121,8 @@ def _source(
     for part in parts:
         if spine.grows and part.table.spine != spine.id:
             raise CuratorError(
-                f"{part.dataset} was loaded before the population had places; load it again, then link."
+                f"{part.dataset} was loaded before the population had places; load it again, "
+                "then link."
             )
     return LinkedTables(spine.n, parts, spine)
 

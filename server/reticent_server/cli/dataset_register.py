@@ -64,7 +64,8 @@ def register_dataset(
     schema = checked_schema(schema_file)
     if any(column.recode.derived for column in schema.columns):
         raise CuratorError(
-            "Derived columns are computed when a table is loaded: use `reticent dataset load`, or a view that has them."
+            "Derived columns are computed when a table is loaded: use `reticent dataset load`, "
+            "or a view that has them."
         )
     register = _register_table if is_table else _register_files
     scan = partial(register, settings, place, schema, strict, progress)

@@ -91,7 +91,8 @@ def _curator() -> str:
     """Everything that a curator does before serving; the analyst's key."""
     _title("1. The curator loads a private table and decides what may be learnt about it")
     _say(
-        "The RAND Health Insurance Experiment: 20,190 person-years. Its file names no persons, so the\n"
+        "The RAND Health Insurance Experiment: 20,190 person-years. Its file names no persons, "
+        "so the\n"
         "protected unit is the row: one person-year, not everything about a person.\n"
     )
     write_table(Path("randhie.csv"), Path("randhie.yaml"))
@@ -135,8 +136,10 @@ def _beside(fit: reticent.RegressionResults) -> Target:
         planning.plan(facts, LinearRegression(MODEL), Privacy(EPSILON)), Path("randhie.csv")
     )
     _say(
-        "Left: released, for everyone to read. Right, between bars: the robust fit of the same equation\n"
-        "WITHOUT noise. It is not private and no analyst gets it; it is here to judge the left side by.\n"
+        "Left: released, for everyone to read. Right, between bars: the robust fit of the same "
+        "equation\n"
+        "WITHOUT noise. It is not private and no analyst gets it; it is here to judge the left "
+        "side by.\n"
     )
     rows = [_COMPARED, *(_compared(fit, target, i) for i in range(len(fit.names)))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -31,7 +31,8 @@ def tls_of(certificate: Path | None, key: Path | None) -> Tls | None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, _no_password)
     except (OSError, ValueError):  # ssl.SSLError is an OSError
         raise CuratorError(
-            "--tls-cert and --tls-key must be a certificate and its key, in PEM, without a password."
+            "--tls-cert and --tls-key must be a certificate and its key, in PEM, without a "
+            "password."
         ) from None
     return Tls(certificate, key)
 

@@ -101,8 +101,10 @@ def _check(variables: str, wanted: int, allowed: int) -> None:
     left = allowed - COMMANDS
     if wanted > left:
         raise CuratorError(
-            f"PostgreSQL allows {allowed} connections, of which {COMMANDS} are for commands, and this "
-            f"server may open {wanted}: set {variables} to at most {max(left, 0)} in all, start fewer "
+            f"PostgreSQL allows {allowed} connections, of which {COMMANDS} are for commands, and "
+            "this "
+            f"server may open {wanted}: set {variables} to at most {max(left, 0)} in all, start "
+            "fewer "
             "workers, or raise max_connections."
         )
 

@@ -28,7 +28,8 @@ _DONE = {"set": "The budget is set.", "credit": "The credit is written to the le
 @router.get("/budgets")
 def show(visit: Signed) -> Response:
     """Every account with its gauge, and the two forms."""
-    return _page(visit)
+    form = visit.request.query_params.get("form", "")
+    return _page(visit, form="credit" if form == "credit" else "")
 
 
 def _page(visit: Visit, problem: ReticentError | None = None, form: str = "") -> Response:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proposals: what waits for a second person, approved or refused."""
 
+from collections.abc import Mapping
 from typing import Annotated, cast
+from urllib.parse import urlencode
 
 from fastapi import Depends, Response
 
+from reticent_server.access.approvals import ProposedAct
 from reticent_server.console.looking import Signed
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
@@ -21,11 +24,27 @@ Approving = Annotated[Visit, Depends(posted_for(Act.APPROVE))]
 def show(visit: Signed) -> Response:
     """What waits, then what was decided."""
     holder = cast(Principal, visit.holder)
+    datasets = {f.population: f.name for f in visit.services.catalog.list()}
     rows = [
-        (proposal, holder.may(second_person.NEEDS[proposal.act]))
+        (proposal, holder.may(second_person.NEEDS[proposal.act]), _form(proposal, datasets))
         for proposal in visit.services.approvals.all()
     ]
     return visit.page("proposals.html", rows=rows, me=holder.name)
+
+
+def _form(proposal: ProposedAct, datasets: Mapping[str, str]) -> str:
+    """The address of the form that does an approved act, filled in exactly as it was proposed;
+    empty where it takes more than a form. datasets: one by population.
+    """
+    if proposal.status != "approved" or not proposal.is_valid:
+        return ""
+    said = {k: "" if v is None else str(v) for k, v in proposal.document.items()}
+    if proposal.act == "cap" and proposal.population in datasets:
+        said["dataset"] = datasets[proposal.population]
+        return f"/console/budgets?{urlencode(said)}#set"
+    if proposal.act == "credit":
+        return f"/console/budgets?{urlencode({**said, 'form': 'credit'})}#credit"
+    return ""
 
 
 @router.post("/proposals/{proposal_id}/approve")

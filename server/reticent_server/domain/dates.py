@@ -34,7 +34,8 @@ def date_format_error(text: str) -> str | None:
     once = [sum(used.count(k) for k in kinds) for kinds in (_YEARS, _MONTHS, "d")]
     if once != [1, 1, 1]:
         return (
-            "format must have %Y, %m and %d once each, such as %d.%m.%Y; %y is a year of two digits, %b a "
+            "format must have %Y, %m and %d once each, such as %d.%m.%Y; %y is a year of two "
+            "digits, %b a "
             "month's English name"
         )
     if not set(used) <= set(_YEARS + _MONTHS + "d" + _OTHERS):

@@ -221,7 +221,7 @@ class Design:
     weight: what share of a record counts; None: all of it. offset: a part of the predictor whose
     coefficient is 1; None: 0. persons: where terms and response are of columns that are made of
     persons' rows: they, and the one missing column, are to be found in a block only once it is
-    prepared (numerics.person_columns).
+    prepared (numerics.person_columns). baselines: (column, level without a column) of the factors.
     """
 
     response: Term | None
@@ -234,6 +234,7 @@ class Design:
     weight: RecordWeight | None = None
     offset: Expression | None = None
     persons: PersonColumns | None = None
+    baselines: tuple[tuple[str, str], ...] = ()
 
     @property
     def stored(self) -> "Design":

@@ -37,7 +37,8 @@ class Patience:
             raise CallerLeft("The caller has hung up.")
         if thread_time() - self._begun > self._seconds:
             raise InvalidQuery(
-                f"This takes more than {self._seconds:g} s to plan: ask with fewer terms, levels, groups or curves."
+                f"This takes more than {self._seconds:g} s to plan: ask with fewer terms, "
+                "levels, groups or curves."
             )
 
     @contextmanager

@@ -274,7 +274,8 @@ class Plan:
     """A request made ready: everything public, fixed before a private cell is read.
 
     gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is
-    turned into ρ by accounting.gaussian; None: by zCDP's conversion. facts: of the table that the
+    turned into ρ by accounting.gaussian; None: by zCDP's conversion, or, of a plan that is `lone`,
+    by the exact profile of the one count that it releases (mechanisms.lone_count). facts: of the table that the
     question is about; with a view, of its one row a person. expected_ms, cold_ms: as Planned has
     them; None: not known, and the deadline stays. alone_ms: what the deadline would be if nothing
     else were computed (pipeline.pace); None: not promised yet.
@@ -289,6 +290,7 @@ class Plan:
     planned: Planned
     deadline_ms: int
     gaussian_rho: int | None = None
+    lone: bool = False
     view: PersonView | None = None
     expected_ms: float | None = None
     cold_ms: float = 0.0

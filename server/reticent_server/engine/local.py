@@ -27,7 +27,13 @@ from reticent_server.engine.cache import ColumnCache
 from reticent_server.engine.columns import gather
 from reticent_server.engine.workers import Workers
 from reticent_server.errors import Unavailable
-from reticent_server.mechanisms import column_registry, gaussian_cost, registry, secret_rows
+from reticent_server.mechanisms import (
+    column_registry,
+    gaussian_cost,
+    lone_count,
+    registry,
+    secret_rows,
+)
 from reticent_server.mechanisms.gaussian_cost import GaussianCost
 from reticent_server.vault.ports import Reader
 
@@ -110,6 +116,8 @@ class LocalEngine:
         recipe = plan.planned.run()
         step = next(recipe)
         while True:
+            if plan.lone:
+                lone_count.check(step, spent.rho, plan.cost)
             spent += _cost(step, plan)
             if not spent.within(plan.cost):
                 raise RuntimeError("a step costs more than the plan has paid for")

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _USELESS = 0.25
 _TWO_SIDED = 1.96  # normal quantile of a two-sided 95 % interval
 _BENDS = (
-    "There may be no intervals: a log link bends, and by what the profile says of the response the noise is so large that the fit may "
+    "There may be no intervals: a log link bends, and by what the profile says of the response "
+    "the noise is so large that the fit may "
     "end on the bend."
 )
 _NAMED = 6  # terms that a sentence names before it counts the others
@@ -41,7 +42,8 @@ def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
     lost = [t for t, ok in zip(names, fit.estimable, strict=True) if not ok]
     if lost:
         said.append(
-            "Not identifiable at this epsilon (the data's information is forecast to be below the noise): "
+            "Not identifiable at this epsilon (the data's information is forecast to be below "
+            "the noise): "
             f"{_listed(lost)}."
         )
         said += _rare_levels(design, lost, facts)
@@ -76,7 +78,8 @@ def _rare_levels(design: Design, lost: list[str], facts: DatasetFacts) -> Iterat
         shares, at = level_shares(released), int(level.code)
         others = [k for k in np.argsort(shares) if k != at and shares[k] >= shares[at]]
         mend = (
-            f"; merged with {column.levels[others[0]]} it would have {shares[at] + shares[others[0]]:.1%}"
+            f"; merged with {column.levels[others[0]]} it would have "
+            f"{shares[at] + shares[others[0]]:.1%}"
             if others
             else ""
         )

@@ -36,6 +36,10 @@ _FARTHER = 4.0  # times C, for which the gain of a bent score's steps is made in
 _GROWN_STEPS = 12  # Newton steps to the distance of a log link
 _RIDGE = 0.05  # share of J that keeps each of these steps in bounds
 _SMALLEST = 1e-9  # relative singular value at which their system is solved: smaller is rounding
+_GROWTH = (
+    -3.0,
+    2.0,
+)  # changes of η of which the mean score is told: beyond them residuals are cut, or all alike
 MeanChange = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """From η and a change of it, each (rows,): E q where the solution's predictor is η + change, and
 its derivative by the change."""
@@ -204,3 +208,9 @@ class Growing:
             change = np.linalg.lstsq(H, wanted - X.T @ (h[:, 0] * mean), rcond=_SMALLEST)[0]
             d = np.asarray(d + within(np.asarray(change, dtype=np.float64)))
         return within(d)
+
+
+def log_link(change: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """eᵈ − 1 and its derivative, of changes (rows,) of a predictor with the link log."""
+    cut = np.clip(change, *_GROWTH)
+    return np.expm1(cut), np.exp(cut)

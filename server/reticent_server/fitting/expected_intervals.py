@@ -22,7 +22,8 @@ _HIDDEN = 0.83
 persons of 4 or 8 rows at epsilon 1 to 8 is .7 to 1."""
 
 NO_INTERVALS = (
-    "No intervals are expected at this epsilon: the noise would be too large a part of what standard errors are made of. A larger "
+    "No intervals are expected at this epsilon: the noise would be too large a part of what "
+    "standard errors are made of. A larger "
     "epsilon or fewer terms would help."
 )
 

@@ -18,10 +18,9 @@ Source: Kalman (1960); Avella-Medina, Bradshaw & Loh (2023) for noisy Newton ste
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from reticent_server.domain.steps import FloatArray
@@ -36,7 +35,7 @@ _DRIFT = 0.03  # relative change of E between the step at which it was measured 
 _FAR = 0.7  # see missed_curvature
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
-_LEAST_NOISE = 1e-14  # of a covariance that is inverted
+LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
 
 
@@ -104,13 +103,34 @@ def measured(
     """
     B = np.linalg.inv(back)
     noise = sd * np.sum(B**2, axis=1)
+    gain = _gain(known, noise, far, upto)
+    E = known.E + np.minimum.outer(gain, gain) * (B @ released @ B - known.E)
+    return replace(_surer(known, gain), E=floored(E, *_USABLE)), noise
+
+
+def measured_as_expected(
+    known: Correction, noise: FloatArray, far: FloatArray | float = 0.0, upto: int | None = None
+) -> Correction:
+    """The same where the released Jacobian is the one expected, in a forecast: E stays I. noise:
+    (q,) in the frame B.
+    """
+    return _surer(known, _gain(known, noise, far, upto))
+
+
+def _gain(
+    known: Correction, noise: FloatArray, far: FloatArray | float, upto: int | None
+) -> FloatArray:
+    """(q,) of each axis."""
     variance = known.error + known.shape**2
     gain = variance / (variance + noise**2 + np.asarray(far) ** 2)
     gain[len(gain) if upto is None else upto :] = 0.0
-    E = known.E + np.minimum.outer(gain, gain) * (B @ released @ B - known.E)
-    left = np.sqrt(1 - gain)
-    shape = np.hypot(known.shape * left, _DRIFT)
-    return Correction(floored(E, *_USABLE), (1 - gain) * known.error, shape), noise
+    return np.asarray(gain)
+
+
+def _surer(known: Correction, gain: FloatArray) -> Correction:
+    """With the errors that a gain (q,) leaves."""
+    shape = np.hypot(known.shape * np.sqrt(1 - gain), _DRIFT)
+    return Correction(known.E, (1 - gain) * known.error, shape)
 
 
 def missed_curvature(C: FloatArray, back: FloatArray, unit: float) -> FloatArray:
@@ -121,7 +141,12 @@ def missed_curvature(C: FloatArray, back: FloatArray, unit: float) -> FloatArray
     d standard deviations of a residual, E h u² is less than E h E u² by about .7 d² (while d is
     small).
     """
-    return np.asarray(_FAR * np.minimum(np.diag(back @ C @ back) / unit**2, 1.0))
+    return missed_share(np.diag(back @ C @ back), unit)
+
+
+def missed_share(way: FloatArray, unit: float) -> FloatArray:
+    """(q,) the same from the squared way (q,) in the frame B."""
+    return np.asarray(_FAR * np.minimum(way / unit**2, 1.0))
 
 
 def prior(whitening: Whitening, offset: float) -> FloatArray:
@@ -130,11 +155,15 @@ def prior(whitening: Whitening, offset: float) -> FloatArray:
     M^(1/2)(E‖u‖²uuᵀ)⁻¹M^(1/2)·offset²: 1/(q + 2) of it for a white direction, less for one of long
     rows.
     """
-    U = whitening.rows
+    return np.asarray(offset**2 * prior_of(whitening.rows))
+
+
+def prior_of(U: FloatArray) -> FloatArray:
+    """The same for an offset of 1, of rows U (rows, q)."""
     norms = np.sum(U**2, axis=1)
     root = power(second_moment(U), 0.5, _SMALLEST)
     fourth = (U * norms[:, None]).T @ U / len(U) + _SMALLEST * np.eye(U.shape[1])
-    return np.asarray(offset**2 * root @ np.linalg.solve(fourth, root))
+    return np.asarray(root @ np.linalg.solve(fourth, root))
 
 
 def within(way: FloatArray) -> FloatArray:
@@ -155,7 +184,7 @@ def surprise(C: FloatArray, curvature: StepCurvature, noise: FloatArray, g: Floa
     that is left: of gᵀ(HCHᵀ + N)⁻¹g, which is χ²_q where the filter is right about itself.
     """
     H = curvature.H
-    S = H @ C @ H.T + noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    S = H @ C @ H.T + noise + curvature_error(C, curvature) + LEAST_NOISE * np.eye(len(C))
     return float(chdtrc(len(g), float(g @ np.linalg.solve(S, g))))
 
 
@@ -186,29 +215,9 @@ def moved(
     reach: (q, q) the covariance that the gain is made for, where it is not C.
     """
     H, wide = curvature.H, C if reach is None else reach
-    N = noise + curvature_error(C, curvature) + _LEAST_NOISE * np.eye(len(C))
+    N = noise + curvature_error(C, curvature) + LEAST_NOISE * np.eye(len(C))
     G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
     return Moved(np.asarray(G @ g), _after(C, G, H, N))
-
-
-def left_after(C: FloatArray, curvature: StepCurvature, noise: float) -> FloatArray:
-    """C (q, q) after a step as of `moved`, noise: variance of a coordinate, in an eighth of its
-    time.
-
-    C⁺ = R(I + RᵀHᵀN⁻¹HR)⁻¹Rᵀ for C = RRᵀ (Woodbury's identity), by triangular factors: positive
-    semi-definite whatever rounding does.
-    """
-    eye, H = np.eye(len(C)), curvature.H
-    way = np.sum((curvature.back @ C) * curvature.back, axis=1)
-    N = _errors(way, curvature) / curvature.unit**2 + (noise + _LEAST_NOISE) * eye
-    try:
-        R, S = np.linalg.cholesky(C), np.linalg.cholesky(N)
-    except np.linalg.LinAlgError:  # a direction that no row has
-        return moved(C, curvature, noise * eye, np.zeros(len(C))).covariance
-    Z = solve_triangular(S, H @ R, lower=True, check_finite=False)
-    factor = np.linalg.cholesky(Z.T @ Z + eye)
-    root = solve_triangular(factor, R.T, lower=True, check_finite=False)
-    return np.asarray(root.T @ root)
 
 
 def moved_far(
@@ -230,7 +239,7 @@ def moved_far(
     for _ in range(_BENT_STEPS):
         mean, H = expected(way)
         error = _score_error(np.outer(mean, mean) + H @ left @ H.T, curvature)
-        N = noise + error + _LEAST_NOISE * np.eye(len(C))
+        N = noise + error + LEAST_NOISE * np.eye(len(C))
         wide = farther * C
         G = np.asarray(np.linalg.solve(H @ wide @ H.T + N, H @ wide).T)
         change = G @ (g - mean + H @ way) - way
@@ -282,6 +291,13 @@ def _score_error(M: FloatArray, curvature: StepCurvature) -> FloatArray:
 
 def _errors(way: FloatArray, curvature: StepCurvature) -> FloatArray:
     """(q, q) from the squared way (q,) in the frame B."""
-    back, tau = curvature.back, np.sqrt(curvature.error)
-    spread = tau * (np.sum(tau * way) + tau * way) / 2 + curvature.shape**2 * way
-    return np.asarray((back * spread) @ back)
+    spread = spread_of_error(way, curvature.error, curvature.shape)
+    return np.asarray((curvature.back * spread) @ curvature.back)
+
+
+def spread_of_error(way: FloatArray, error: FloatArray, shape: FloatArray) -> FloatArray:
+    """(q,) the variance, on each axis of the frame B, of what H is wrong by times a way of these
+    squares (q,). error, shape: as of a Correction.
+    """
+    tau = np.sqrt(error)
+    return np.asarray(tau * (np.sum(tau * way) + tau * way) / 2 + shape**2 * way)

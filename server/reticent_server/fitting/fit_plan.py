@@ -81,7 +81,8 @@ from reticent_server.fitting.whole_newton import WholeNewton
 _SINGULAR = 1e-6
 
 DEVIATIONS = (
-    "; response and terms are deviations from the person's own means, and persons with fewer than two rows in use have "
+    "; response and terms are deviations from the person's own means, and persons with fewer "
+    "than two rows in use have "
     "none"
 )
 

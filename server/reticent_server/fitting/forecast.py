@@ -10,37 +10,28 @@ regressors are correlated, as long as it can tell them apart.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.patience import checkpoint
-from reticent_server.domain.steps import FloatArray, GramSum, Released, VectorSum
+from reticent_server.domain.steps import FloatArray, GramSum, VectorSum
 from reticent_server.fitting import trust
 from reticent_server.fitting.covariance import sandwich
-from reticent_server.fitting.filter import (
-    StepCurvature,
-    corrected_curvature,
-    left_after,
-    measured,
-    missed_curvature,
-    no_correction,
-    prior,
-)
+from reticent_server.fitting.expected_ground import ExpectedGround, expected_ground
+from reticent_server.fitting.expected_way import ExpectedFrame
+from reticent_server.fitting.filter import measured_as_expected, missed_share, no_correction
 from reticent_server.fitting.identifiability import Directions, fit_directions
 from reticent_server.fitting.newton import NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.public.coordinates import clipped_moment
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.trust import BoolArray
-from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
-from reticent_server.numerics.matrices import power
+from reticent_server.fitting.whitening import Whitening, on_average
 
-FORECAST_ROWS = 1024  # of the public rows that a forecast uses: its moments are right to 3 %
 # a search for ρ ends within 2 % (ε is shown to three digits, rounded up), or after 16 forecasts
 _CLOSE, _TRIALS = 1.02, 16
 _MARGIN = 1.05  # of a ratio that is aimed at where there are only three forecasts
@@ -77,16 +68,14 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LastStep:
-    """A planned fit at its end. step, curvature: of the last step; jacobian: (q, q) as expected,
-    back: its root, noise: (q,) its own in the frame B, sd: of an entry; left, sampling: covariances
-    (q, q) in u of what is left of the way, and of the solution; scale: as expected there.
+    """A planned fit at its end. step: the last; frame: of the expected Jacobian, noise: (q,) its own
+    in the frame B, sd: of an entry; left, sampling: covariances (q, q) in u of what is
+    left of the way, and of the solution; scale: as expected there.
     """
 
     fit: NoisyNewton
     step: PlannedStep
-    jacobian: FloatArray
-    back: FloatArray
-    curvature: StepCurvature
+    frame: ExpectedFrame
     noise: FloatArray
     sd: float
     left: FloatArray
@@ -135,8 +124,8 @@ class _LastStep:
         records = self.fit.sizes.expected_n / (reach**2 * score.most / score.curvature_bound)
         return fit_directions(
             self.whitening,
-            self.back,
-            self.jacobian,
+            self.frame.back,
+            self.frame.J,
             self.noise,
             self.left + self.sampling,
             records,
@@ -159,7 +148,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         transform=W,
         scale=end.scale,
         settled=trust.linear_step(directions.off(W), most_off).intervals,
-        unsure=directions.unsure(end.jacobian, W, end.sd),
+        unsure=directions.unsure(end.frame.J, W, end.sd),
     )
 
 
@@ -171,51 +160,48 @@ def forecast_ratio(fit: NoisyNewton) -> float:
 
 def _last_step(fit: NoisyNewton) -> _LastStep:
     n, q = fit.sizes.expected_n, fit.sizes.size
-    whitening = _whitened(fit, n)
+    ground = expected_ground(fit.coordinates)
+    whitening = _whitened(fit, n, ground)
     public = fit.public_model(whitening)
     theta = whitening.inside(fit.start)
-    C, scale = prior(whitening, fit.family.offset), fit.family.start
+    way, scale = ground.way(whitening.rows, fit.family.offset), fit.family.start
     known, m = no_correction(whitening, fit.family.shape), fit.sizes.unit_rows
+    variance = way.variance(whitening.rows)
     for t, rho in enumerate(fit.budget.gradients):
         checkpoint()
         step = fit.planned_step(t, scale, public)
         score, model = step.score, step.model
-        J = model.curvature(score, theta, C)
-        curvature = corrected_curvature(J, score.unit, known)
+        J = model.curvature_over(score, theta, variance)
+        H, frame = J / score.unit, ExpectedFrame(J, whitening.free)
         if fit.passes.rejoins(t):
-            C = C + fit.passes.allowance(curvature.H, model.meat(score, theta), n)
+            way = way.widened(fit.passes.allowance(H, model.meat(score, theta), n))
+        squared = frame.squared(way)
         seen = n / fit.passes.stride(t)
         noise = planned_sd(VectorSum(q, step.clip, rho, m)) / seen
         if fit.budget.jacobians[t]:
             part = GramSum(q, step.reach, fit.budget.jacobians[t], m, score.signed)
             upto = None if t == fit.budget.steps - 1 else whitening.free
-            back = power(J, 0.5)
-            far = missed_curvature(C, back, score.unit)
             sd = planned_sd(part) / seen
-            known, relative = measured(known, back, J, sd, far, upto)
-            curvature = corrected_curvature(J, score.unit, known, curvature.back)
-        C = left_after(C, curvature, noise**2)
-        left = float(np.mean(model.variance(C)))
-        scale = fit.scale.forecast(scale, fit.family.start, left)
-    A = np.asarray(np.linalg.inv(curvature.H))
+            relative = sd * on_average(np.diag(np.linalg.inv(J)), whitening.free)
+            known = measured_as_expected(known, relative, missed_share(squared, score.unit), upto)
+        way = way.after(H, frame.error(squared, known, score.unit), noise**2)
+        variance = way.variance(whitening.rows)
+        scale = fit.scale.forecast(scale, fit.family.start, float(np.mean(variance)))
+    A = np.asarray(np.linalg.inv(H))
     sampling = sandwich(A, model.meat(score, theta), n)
-    C = C + allowance_covariance(step.allowance / n, curvature.H)
-    return _LastStep(fit, step, J, back, curvature, relative, sd, C, sampling, scale)
+    C = way.covariance + allowance_covariance(step.allowance / n, H)
+    return _LastStep(fit, step, frame, relative, sd, C, sampling, scale)
 
 
-def _whitened(fit: NoisyNewton, n: float) -> Whitening:
-    q = fit.sizes.size
-    start = replace(fit.coordinates, rows=fit.coordinates.rows[:FORECAST_ROWS])
-    state = unwhitened(start, fit.budget.rounds[0][1] * q)
-    strides = fit.passes.strides
-    for k, ((rho, factor), stride) in enumerate(zip(fit.budget.rounds, strides, strict=True)):
+def _whitened(fit: NoisyNewton, n: float, ground: ExpectedGround) -> Whitening:
+    q, rounds = fit.sizes.size, fit.budget.rounds
+    state = ground.before(rounds[0][1] * q)
+    for k, ((rho, factor), stride) in enumerate(zip(rounds, fit.passes.strides, strict=True)):
         checkpoint()
         sd = stride * planned_sd(GramSum(q, sqrt(factor * q), rho, fit.sizes.unit_rows))
-        released = Released(n * clipped_moment(state.rows, factor * q), sd)
-        last = k == len(fit.budget.rounds) - 1
-        state = whitened(state, released, n, factor * q, last=last)
+        state = ground.after_round(state, k, sd, n, factor * q, last=k == len(rounds) - 1)
         if stride > 1:
-            state = sampled(state, factor * q, n / stride)
+            state = ground.after_part(state, n / stride, factor * q)
     return state
 
 

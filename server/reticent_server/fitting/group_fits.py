@@ -261,7 +261,8 @@ def plan_group_fits(
     model.check(design.response)
     if model.of_persons and facts.schema.unit.max_rows > 1:
         raise InvalidQuery(
-            "Where a person has several rows, by is not for this regression: ask for one group with where."
+            "Where a person has several rows, by is not for this regression: ask for one group "
+            "with where."
         )
     ground, own = planned_ground(
         facts, design, rho, lambda known, masked: ground_of(design, known, model, masked=masked)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.trust import LEAST_RECORDS, RESOLVED, UNRESOLVED_SHARE, clear
 from reticent_server.fitting.whitening import Whitening
-from reticent_server.numerics.matrices import eigen
+from reticent_server.numerics.matrices import eigen, rounded
 
 _SMALLEST_NOISE = 1e-12  # keeps the precision 1/sd of a release without noise within the floats
 
@@ -93,11 +93,19 @@ class Directions:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """As a release shows them, to SHOWN_DIGITS: q vectors of q numbers are a third of a reply
-        with many terms."""
-        short = [[float(f"{v:.{SHOWN_DIGITS}g}") for v in vector] for vector in self.vectors.T]
-        pairs = zip(short, self.resolved.tolist(), strict=True)
-        return [{"vector": vector, "resolved": resolved} for vector, resolved in pairs]
+        """As a release shows them: none where all are resolved, as nothing is decided by them then.
+
+        Of the resolved ones, and of the others, only Σ (cᵀv)² counts, which triangular vectors with
+        the same Σ vvᵀ have, too: half as many numbers.
+        """
+        if not self.unresolved:
+            return []
+        resolved = self.resolved
+        vectors = np.zeros_like(self.vectors)
+        for kind in (resolved, ~resolved):
+            vectors[:, kind] = np.linalg.qr(self.vectors[:, kind].T)[1].T
+        pairs = zip(rounded(vectors.T, SHOWN_DIGITS), resolved.tolist(), strict=True)
+        return [{"vector": vector, "resolved": own} for vector, own in pairs]
 
 
 def any_present(count: Released) -> bool:

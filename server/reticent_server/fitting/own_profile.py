@@ -39,7 +39,8 @@ from reticent_server.numerics.evaluate import in_use
 GroundT = TypeVar("GroundT")
 
 NO_PROFILE = (
-    "No profile tells the spread of all of this model's columns: a share of the budget went to quartiles. "
+    "No profile tells the spread of all of this model's columns: a share of the budget went to "
+    "quartiles. "
     "A profile by the curator that resolves them would be paid once for all queries."
 )
 # of the quantiles of a numeric column: bulk, quartiles and tails; more of them would share the same

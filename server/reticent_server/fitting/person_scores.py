@@ -134,7 +134,8 @@ class Clusters:
     def words(self) -> str:
         """What the clip does to the estimand."""
         return (
-            f"; a person's scores are added and their sum is cut at the length {self.clip:.4g}, so that persons with "
+            f"; a person's scores are added and their sum is cut at the length {self.clip:.4g}, "
+            "so that persons with "
             "many or large scores weigh less"
         )
 

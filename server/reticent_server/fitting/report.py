@@ -24,9 +24,14 @@ from reticent_server.fitting.results import Cut, OpenInterval
 from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import SOUND, CoefficientFlags, TrustVerdict
+from reticent_server.numerics.matrices import rounded
 
 BoolArray = NDArray[np.bool_]
-UNBOUNDED = 1e300  # squared radius at which every record weighs 1
+EVEN_WEIGHTS: dict[str, Any] = {"matrix": [], "radius_squared": 1e300}
+"""Of a fit in which every record weighs 1."""
+
+# of the entries of A; one whose terms are far from 0 for their spread loses half of them in Ax
+WEIGHTING_DIGITS = 12
 
 MOST_DEGREES = 1e6  # of freedom: a t law is normal to the digits of a reply
 
@@ -125,6 +130,7 @@ def fit_result(
     beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
         "terms": list(coding.design.names),
+        **_baselines(coding),
         "coefficients": beta.tolist(),
         "standard_errors": se.tolist(),
         "covariance": estimates.covariance.tolist(),
@@ -134,9 +140,9 @@ def fit_result(
         "privacy_standard_errors": roots(estimates.privacy).tolist(),
         "estimable": [bool(x) for x in ok],
         "directions": estimates.directions,
-        "weighting": weighting(
-            coding, fit.transform, radius_squared if fit.cut is None else UNBOUNDED
-        ),
+        "weighting": weighting(coding, fit.transform, radius_squared)
+        if fit.cut is None
+        else EVEN_WEIGHTS,
         "n": n,
         "warnings": [
             *cut_warnings(coding, estimates, fit.cut),
@@ -146,6 +152,11 @@ def fit_result(
         **_records(coding, fit),
         **_clusters(estimates, fit),
     }
+
+
+def _baselines(coding: Coding) -> dict[str, Any]:
+    """The levels that have no column, of a design with factors."""
+    return {"baselines": dict(found)} if (found := coding.design.baselines) else {}
 
 
 def _cut(estimates: Reported, cut: RowCut | None) -> dict[str, Any]:
@@ -184,12 +195,13 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
 
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
     """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design
-    row in the data's units.
+    row in the data's units. A is triangular: ‖Ax‖ is the same for all A with the same AᵀA.
     """
     matrix = transform / coding.scales
     if coding.design.intercept:
         matrix[:, 0] -= transform @ (coding.centres / coding.scales)
-    return {"matrix": matrix.tolist(), "radius_squared": radius_squared}
+    triangular = np.linalg.qr(matrix)[1]
+    return {"matrix": rounded(triangular, WEIGHTING_DIGITS), "radius_squared": radius_squared}
 
 
 def intervals(

@@ -35,7 +35,8 @@ class Estimate:
 class Value:
     """A number without a standard error, in the units of the data.
 
-    bin: the bin of the test of safety that the value is in. quartiles: that a range is the
+    confidence_interval: counts sampling and noise, where it was asked for; (null, null) where the
+    noise leaves none. bin: the bin of the test of safety that the value is in. quartiles: that a range is the
     difference of. tuning: c of an M-estimate.
     """
 
@@ -44,6 +45,8 @@ class Value:
     bin: Interval | None = None
     quartiles: Interval | None = None
     tuning: float | None = None
+    confidence_level: Share | None = None
+    confidence_interval: OpenInterval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class Direction:
     noise.
 
     A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions
-    that are not resolved.
+    that are not resolved. There are p of them, or none where all are resolved.
     """
 
     vector: list[float]
@@ -62,7 +65,7 @@ class Direction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
     """A record with the row x of the design, in the units of the data, has the weight min(1,
-    radius_squared/|matrix x|²).
+    radius_squared/|matrix x|²). No matrix: every record weighs 1.
     """
 
     matrix: list[list[float]]
@@ -116,7 +119,7 @@ class RegressionResult:
     condition or missing cells; sum_of_weights: the same of a weighted one. calibration,
     least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects:
     "person" where terms and response are deviations from a person's means. statistics: where the
-    question asks for them.
+    question asks for them. baselines: by column of a factor, the level that has no term.
     """
 
     terms: list[str]
@@ -157,3 +160,4 @@ class RegressionResult:
     effects: str | None = None
     statistics: FitStatistics | None = None
     cut: Cut | None = None
+    baselines: dict[str, str] | None = None

@@ -15,7 +15,10 @@ from reticent_server.domain.design import (
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.errors import InvalidQuery
 
-_PERSONS = "Weights and offsets are proved for tables whose protected unit has exactly one row; here it may have none, or more."
+_PERSONS = (
+    "Weights and offsets are proved for tables whose protected unit has exactly one row; here it "
+    "may have none, or more."
+)
 
 
 def weighted_design(design: Design, schema: Schema, name: str | None) -> Design:

@@ -31,7 +31,8 @@ class Threshold:
 
 RESOLVED = Threshold(
     3.0,
-    "standard deviations of its noise that information, a number of records or a divisor must exceed",
+    "standard deviations of its noise that information, a number of records or a divisor must "
+    "exceed",
     "noise alone exceeds it once in 700",
 )
 LEAST_RECORDS = Threshold(
@@ -66,7 +67,8 @@ PLAIN_NOISE_ALONE = Threshold(
 )
 TAIL_INDEX = Threshold(
     1.5,
-    "index of the tail of scores that are cut as a whole, half a standard deviation below its estimate",
+    "index of the tail of scores that are cut as a whole, half a standard deviation below its "
+    "estimate",
     "below it what is beyond the cut is more than twice what lies at it, and is not told",
 )
 BULK_INDEX = Threshold(
@@ -94,13 +96,16 @@ SURPRISE = Threshold(
 )
 INFORMATION_NOISE = Threshold(
     1.0,
-    "noise of a likelihood's information matrix over what public rows lead to expect, of counts and amounts",
-    "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits to doctors .96 and more",
+    "noise of a likelihood's information matrix over what public rows lead to expect, of counts "
+    "and amounts",
+    "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits "
+    "to doctors .96 and more",
 )
 LIKELIHOOD_BEND = Threshold(
     0.5,
     "error of a typical record's predictor, of a likelihood",
-    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and 9 terms, whose error is .9, intervals cover .7",
+    "the bend's bias, half of its square, is then a quarter of it; of a logit of 200 events and "
+    "9 terms, whose error is .9, intervals cover .7",
 )
 LEAST_PERSONS = Threshold(
     50.0,
@@ -110,7 +115,8 @@ LEAST_PERSONS = Threshold(
 MOST_CLIPPED = Threshold(
     0.12,
     "of the persons, whose sums of scores are clipped",
-    "with 1,000 to 1,500 persons of 8 rows at epsilon = 1, beyond it intervals within persons cover .82 to .87",
+    "with 1,000 to 1,500 persons of 8 rows at epsilon = 1, beyond it intervals within persons "
+    "cover .82 to .87",
 )
 JACOBIAN_NOISE = Threshold(
     0.5,
@@ -119,8 +125,10 @@ JACOBIAN_NOISE = Threshold(
 )
 GROUP_NOISE = Threshold(
     0.1,
-    "noise of a whole step over the response's scale (fitting.budget's eta) at a group's released number",
-    "up to it intervals of fits whose scale is measured cover .93 to .96, from it to .2 .86 to .90; of a known "
+    "noise of a whole step over the response's scale (fitting.budget's eta) at a group's "
+    "released number",
+    "up to it intervals of fits whose scale is measured cover .93 to .96, from it to .2 .86 to "
+    ".90; of a known "
     "scale .93 and more at any",
 )
 GROUP_NOISE_UNPROFILED = Threshold(
@@ -129,7 +137,8 @@ GROUP_NOISE_UNPROFILED = Threshold(
 SPREAD_NOISE = Threshold(
     0.02,
     "of the records, noise of the rank of a profile's quantile, or of the number at a level",
-    "up to there fits of 2,000 records at epsilon = 1 cover .92 in the mean, with .034 .87, with a median alone .8",
+    "up to there fits of 2,000 records at epsilon = 1 cover .92 in the mean, with .034 .87, with "
+    "a median alone .8",
 )
 TIED = Threshold(
     0.1,
@@ -169,7 +178,8 @@ MOMENTS_GATE = Threshold(
 BARED = Threshold(
     0.10,
     "of a column's mean square in each doubling of the radius beyond which records weigh less",
-    "visits to a doctor have .15 to .20, capital gains .23 to .31, lots .23 to .28, prices .13 to .15, with wrong "
+    "visits to a doctor have .15 to .20, capital gains .23 to .31, lots .23 to .28, prices .13 "
+    "to .15, with wrong "
     "intervals; wages and their logarithms' regressors .05 to .09, with right ones",
 )
 COLUMN_REACH = Threshold(
@@ -180,8 +190,10 @@ COLUMN_REACH = Threshold(
 SKEWED = Threshold(
     1.85,
     "interquartile ranges from the median to the 95 % quantile",
-    "a lognormal law of sigma = 1/2 has 1.86, normal ones 1.22. Visits have 2.2 to 2.9, prices 1.9 to 2.7, lots 5.6 "
-    "and more, gains have mostly 0; log wages 1.5 to 1.6, square feet 1.5 to 1.75, logarithms of prices 1.3 to 1.5",
+    "a lognormal law of sigma = 1/2 has 1.86, normal ones 1.22. Visits have 2.2 to 2.9, prices "
+    "1.9 to 2.7, lots 5.6 "
+    "and more, gains have mostly 0; log wages 1.5 to 1.6, square feet 1.5 to 1.75, logarithms of "
+    "prices 1.3 to 1.5",
 )
 BLOCK_NOISE = Threshold(
     1.0,
@@ -195,37 +207,51 @@ LEAST_DISPERSION = Threshold(
 )
 
 FEW_PERSONS = (
-    "No intervals are given: for the persons and their largest number of rows the noise is too large a part of what "
+    "No intervals are given: for the persons and their largest number of rows the noise is too "
+    "large a part of what "
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
 UNSETTLED = (
-    "No intervals are given: the mean response bends, and with so much noise the fit may still be on the bend. A larger epsilon or fewer "
+    "No intervals are given: the mean response bends, and with so much noise the fit may still "
+    "be on the bend. A larger epsilon or fewer "
     "terms would help."
 )
-INFORMATION_UNKNOWN = "No intervals are given: the information matrix is below its noise at this epsilon. A larger epsilon or fewer terms would help."
+INFORMATION_UNKNOWN = (
+    "No intervals are given: the information matrix is below its noise at this epsilon. A larger "
+    "epsilon or fewer terms would help."
+)
 NOT_ARRIVED = (
-    "No intervals are given: the last step found the fit farther from its solution than the steps before it had told. A larger epsilon, fewer terms "
+    "No intervals are given: the last step found the fit farther from its solution than the "
+    "steps before it had told. A larger epsilon, fewer terms "
     "or the logarithm of a regressor with a long tail would help."
 )
 SAME_IN_ALL_ROWS = (
-    "With person effects a term that is the same in all rows of a person, or nearly, is not identifiable: nothing of it is "
+    "With person effects a term that is the same in all rows of a person, or nearly, is not "
+    "identifiable: nothing of it is "
     "left without the person's mean."
 )
 FEW_IN_GROUP = (
-    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer terms, coarser groups or a "
+    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer "
+    "terms, coarser groups or a "
     "profile by the curator would help."
 )
 SPREAD_UNKNOWN = (
-    "No intervals are given: at this epsilon the query cannot tell the spread of {columns} for itself, and no profile does. A larger "
+    "No intervals are given: at this epsilon the query cannot tell the spread of {columns} for "
+    "itself, and no profile does. A larger "
     "epsilon would help, or a profile by the curator that resolves these columns."
 )
-FEW_EVENTS = "Compared with a level of too few events (or records), or of such a level: {names}. No interval is given: choose a frequent reference level, or merge levels."
+FEW_EVENTS = (
+    "Compared with a level of too few events (or records), or of such a level: {names}. No "
+    "interval is given: choose a frequent reference level, or merge levels."
+)
 TIED_ROBUST = (
-    "Nearly all records have the same response, so residuals have no scale and a robust fit no standard error: no "
+    "Nearly all records have the same response, so residuals have no scale and a robust fit no "
+    "standard error: no "
     'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
 )
 TIED_QUANTILE = (
-    "Many records have the same response, so quantiles jump from value to value and have no standard error: no "
+    "Many records have the same response, so quantiles jump from value to value and have no "
+    "standard error: no "
     "intervals are given. Model whether the response exceeds a value (a binomial GLM) instead."
 )
 
@@ -419,19 +445,22 @@ class CoefficientFlags:
         heavy = [] if self.heavy is None else _named(names, self.heavy)
         if heavy:
             said.append(
-                f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. Ask for "
+                f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. "
+                "Ask for "
                 'loss="huber" (of a GLM target="robust"), for a logarithm of what has the long tail, or for a larger epsilon.'
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
         if rare:
             said.append(
-                f"Fewer than about {LEAST_EVENTS.value:.0f} events decide {', '.join(rare)}: no interval is given. Merge rare levels, or take "
+                f"Fewer than about {LEAST_EVENTS.value:.0f} events decide {', '.join(rare)}: no "
+                "interval is given. Merge rare levels, or take "
                 "one with many events as the reference."
             )
         leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
         if leaning:
             said.append(
-                f"Half or more of the standard errors of {', '.join(leaning)} allows for about {records:.0f} "
+                f"Half or more of the standard errors of {', '.join(leaning)} allows for about "
+                f"{records:.0f} "
                 "records with the largest scores, which are cut."
             )
         return said
@@ -447,7 +476,8 @@ class CoefficientFlags:
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
-                f"Not identifiable at this epsilon (collinear, constant or {rare}: the data's information is "
+                f"Not identifiable at this epsilon (collinear, constant or {rare}: the data's "
+                "information is "
                 f"below the noise): {', '.join(lost)}."
             )
             said += [SAME_IN_ALL_ROWS] if deviations else []
@@ -456,7 +486,8 @@ class CoefficientFlags:
         loud = _named(names, self.noisy)
         if loud:
             said.append(
-                f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger epsilon would help."
+                f"Privacy noise dominates the standard errors of {', '.join(loud)}: a larger "
+                "epsilon would help."
             )
         return said
 

@@ -35,7 +35,7 @@ _SHAPE_ONLY = 1.5  # squared radius per coordinate below which most normal rows 
 _PRIOR = 1.0  # τ before a release: an entry of F is within ±1 of the public rows'
 _FLOOR = 0.7  # share of three standard deviations of noise that an eigenvalue counts at least
 _SIGMAS = 3.0  # standard deviations from which an eigenvalue stands out of its noise
-_SMALLEST = (
+SMALLEST_MOMENT = (
     1e-5  # eigenvalue below which a direction is constant: rounding of x̃ is what is left of it
 )
 _UNSETTLED = 0.25  # share of a round's change of ln(second moment) that may be left after it
@@ -84,8 +84,20 @@ class Whitening:
         return np.asarray(_UNSETTLED * np.abs(np.log(self.stretch)))
 
     @property
+    def uninformed(self) -> bool:
+        """Whether F is I: nothing that was released differs from the public rows."""
+        return np.array_equal(self.information, np.eye(len(self.error)))
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether F is I and certain enough, so that T is I too."""
+        return _SURE_OF * float(np.max(self.error, initial=0.0)) <= 1.0 and self.uninformed
+
+    @property
     def frequency(self) -> FloatArray:
         """T (q, q): Tu of a public row u has the released clipped moment where u has K."""
+        if self.as_expected:
+            return np.eye(len(self.error))
         up, down = powers(self.moment, (0.5, -0.5))
         return np.asarray(up @ _usable_roots(self)[0] @ down)
 
@@ -123,14 +135,22 @@ def sampled(state: Whitening, radius_squared: float, rows: float) -> Whitening:
     """After a round over a part of so many rows: τ with the relative sampling error of each axis'
     second moment.
     """
-    relative = moment_spread(state.rows, radius_squared) / np.sqrt(rows)
+    return with_sampling(state, moment_spread(state.rows, radius_squared) / np.sqrt(rows))
+
+
+def with_sampling(state: Whitening, relative: FloatArray) -> Whitening:
+    """τ with a relative sampling error (q,) of each axis' second moment."""
     return replace(state, error=np.hypot(state.error, relative))
 
 
 def unwhitened(start: Coordinates, radius_squared: float) -> Whitening:
     """Before any release: the public coordinates."""
+    return unwhitened_of(start, clipped_moment(start.rows, radius_squared))
+
+
+def unwhitened_of(start: Coordinates, moment: FloatArray) -> Whitening:
+    """The same, where the clipped moment K (q, q) of the rows is known."""
     q = len(start.transform)
-    moment = clipped_moment(start.rows, radius_squared)
     flat = np.full(q, _PRIOR)
     return Whitening(
         start.transform, start.rows, start.free, np.eye(q), flat, flat, moment, np.ones(q)
@@ -143,9 +163,9 @@ def whitened(
     """After a round. released: S·count with its noise. last: no further round follows."""
     q, free = len(before.transform), before.free
     K = clipped_moment(before.rows, radius_squared)
-    root = power(K, -0.5, _SMALLEST)
+    root = power(K, -0.5, SMALLEST_MOMENT)
     noise = released.sd / count * np.sum(root**2, axis=1)
-    gain = before.error**2 / (before.error**2 + noise**2 * min(q, 8) / 2)
+    gain = _gains(before.error, noise)
     E = root @ (released.values / count) @ root
     F = before.information + np.minimum.outer(gain, gain) * (E - before.information)
     F[:free, :free] /= _common_scale(F, K, radius_squared, free)
@@ -177,6 +197,47 @@ def whitened(
     )
 
 
+def whitened_as_expected(
+    before: Whitening, moment: FloatArray, variances: FloatArray, sd: float
+) -> Whitening:
+    """After a round that has released the public rows' own moment K (q, q), in a forecast: E = I,
+    so that nothing is stretched. variances: (q,) the diagonal of K⁻¹. sd: of the noise of a
+    released entry, relative to the records.
+
+    The free axes after a round are eigenvectors of I and noise, which may point anywhere: each is
+    given what they have on average. Noise of more than twice an eigenvalue of 1 is all that such a
+    round has seen.
+    """
+    q, free = len(before.transform), before.free
+    noise = sd * variances
+    gain = _gains(before.error, noise)
+    seen = np.sqrt(on_average((gain * noise) ** 2, free))
+    rest = on_average(((1 - gain) * _PRIOR / 2) ** 2 / q, free)
+    error = _after(gain, before.error, np.sqrt(seen**2 + rest)[:free], free)
+    information = np.ones(q)
+    information[:free] = np.maximum(1.0, seen[:free] / 2)
+    return replace(
+        before,
+        information=np.diag(information),
+        error=np.maximum(error, _LEAST_ERROR),
+        noise=seen,
+        moment=moment,
+        stretch=np.ones(q),
+    )
+
+
+def on_average(values: FloatArray, free: int) -> FloatArray:
+    """(q,) of the axes, the free ones with their mean."""
+    means = np.array(values)
+    means[:free] = np.mean(values[:free]) if free else 0.0
+    return means
+
+
+def _gains(error: FloatArray, noise: FloatArray) -> FloatArray:
+    """(q,) of each axis, from what is known of it and the noise of a release, both (q,)."""
+    return np.asarray(error**2 / (error**2 + noise**2 * min(len(noise), 8) / 2))
+
+
 def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int) -> float:
     """What a narrow radius says of all free coordinates' common length: nothing, as most rows are
     clipped. F is divided by its mean, so that only its shape moves the coordinates, whose lengths
@@ -185,7 +246,8 @@ def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int
     if radius_squared >= _SHAPE_ONLY * len(K) or not free:
         return 1.0
     return max(
-        float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])), _SMALLEST
+        float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])),
+        SMALLEST_MOMENT,
     )
 
 
@@ -199,7 +261,7 @@ def _stretch(values: FloatArray, noise: FloatArray, *, last: bool) -> FloatArray
     not resolved.
     """
     least = _FLOOR * np.minimum(_SIGMAS * noise, 1.0)
-    raised = np.where(np.maximum(values, least) < _SMALLEST, 1.0, np.maximum(values, least))
+    raised = np.where(np.maximum(values, least) < SMALLEST_MOMENT, 1.0, np.maximum(values, least))
     return np.where(values < _SIGMAS * noise, np.maximum(raised, 1.0), raised) if last else raised
 
 
@@ -208,7 +270,9 @@ def _response(stretch: FloatArray, squared: FloatArray) -> FloatArray:
     explains it: the clipped moment of a long direction hardly responds to its length.
     """
     change = np.log(stretch)
-    grown = np.log(np.maximum(squared, _SMALLEST)) / np.where(np.abs(change) > _CHANGE, change, 1.0)
+    grown = np.log(np.maximum(squared, SMALLEST_MOMENT)) / np.where(
+        np.abs(change) > _CHANGE, change, 1.0
+    )
     return np.where(np.abs(change) > _CHANGE, np.clip(grown, 1.0, _MOST_GROWN), 1.0)
 
 
@@ -221,7 +285,7 @@ def _extrapolated(before: Whitening, now: FloatArray, noise: FloatArray) -> Floa
     rows do (heavier tails): of ln(now) the same share would be left again, so lengths are taken by
     the sum of the series.
     """
-    change, left = np.log(before.stretch), np.log(np.maximum(now, _SMALLEST))
+    change, left = np.log(before.stretch), np.log(np.maximum(now, SMALLEST_MOMENT))
     sure = (before.noise < _PRECISE) & (noise * _SIGMAS < left)
     seen = sure & (change > _CHANGE) & (left < change)
     share = np.where(seen, left / np.where(seen, change, 1.0), 0.0)
@@ -251,8 +315,8 @@ def _matched(
         K = clipped_moment(rows @ A.T, radius_squared)[:free, :free]
         if np.abs(K - wanted).max() <= _MATCHED:
             break
-        up, down = powers(K, (0.5, -0.5), _SMALLEST)
-        A[:free] = up @ power(down @ wanted @ down, 0.5, _SMALLEST**2) @ down @ A[:free]
+        up, down = powers(K, (0.5, -0.5), SMALLEST_MOMENT)
+        A[:free] = up @ power(down @ wanted @ down, 0.5, SMALLEST_MOMENT**2) @ down @ A[:free]
     return A
 
 

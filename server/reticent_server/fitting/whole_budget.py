@@ -49,13 +49,23 @@ _COUNT = 0.01  # of ρ: of the records in use
 
 
 def plan_whole_budget(
-    sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
+    sizes: Sizes,
+    rho: int,
+    signal: Signal,
+    *,
+    masked: bool,
+    weighted: bool = False,
+    entries: int = 0,
+    early: tuple[float, ...] = (),
 ) -> FitBudget:
-    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho."""
+    """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho. entries: of a score
+    whose rows are not along it, and are charged beside it; 0 where they are along it. early: shares of the early
+    gradients where they are others.
+    """
     rounds = affordable_rounds(sizes, rho)[-1]
     count = _COUNT if masked or weighted else 0.0
     scales = _SCALES if signal.scaled else 0.0
-    early = _EARLY_BENT if signal.bent else _EARLY
+    early = early or (_EARLY_BENT if signal.bent else _EARLY)
     fixed = _TAIL + _ROWS_TAIL + _MOMENT + _MEAT + scales + sum(early) + count
     left = 1 - fixed - sum(share for share, _ in rounds)
     gradients = (*early, *(f * left for f in _LAST))
@@ -80,7 +90,8 @@ def plan_whole_budget(
         eta=noise_ratio(sizes, rho, signal),
         precision=precision(sizes, rho, rounds[-1]),
         size=sizes.size,
-        joint=JointParts(step=True, meat=True, used=not weighted),
+        joint=JointParts(step=not entries, meat=True, used=not weighted),
+        entries=entries,
     )
     return budget.raised(rho)
 

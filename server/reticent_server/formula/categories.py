@@ -32,7 +32,8 @@ from reticent_server.formula.values import is_call, parse_call
 _GROUPS = ("merge", "lump")
 _OTHER = "other"
 _NO_PROFILE = (
-    "lump(…, n=) takes the most frequent levels from the profile, and this column has no shares in a released one: list the "
+    "lump(…, n=) takes the most frequent levels from the profile, and this column has no shares "
+    "in a released one: list the "
     'levels, as in lump(g, keep=["a", "b"]), or ask the curator for a profile'
 )
 

@@ -44,6 +44,18 @@ def code_terms(model: Model, columns: Mapping[str, Column], limits: Limits) -> t
     return tuple(term for group in groups for term in group)
 
 
+def baselines(model: Model) -> tuple[tuple[str, str], ...]:
+    """(column, level without a column) of each factor, in the order of the terms; of a date's
+    months the column is month(d).
+    """
+    factors = (f for factors in model.terms for f in factors if f.levels)
+    found = {
+        (f"{f.function}({f.column})" if f.function else f.column): f.contrast.baseline(f.levels)
+        for f in factors
+    }
+    return tuple((column, level.text) for column, level in found.items())
+
+
 def columns_by_term(
     terms: Iterable[tuple[Factor, ...]],
     columns: Mapping[str, Column],
@@ -80,7 +92,8 @@ def _refuse_two_groupings(terms: Iterable[tuple[Factor, ...]]) -> None:
     for factor in (f for factors in terms for f in factors if f.levels):
         if keys.setdefault((factor.column, factor.function), factor.key) != factor.key:
             raise InvalidFormula(
-                f"The levels of {quote(factor.column)} stand in two groupings in this formula: use one of them in "
+                f"The levels of {quote(factor.column)} stand in two groupings in this formula: "
+                "use one of them in "
                 "every term."
             )
 

@@ -37,6 +37,10 @@ class FactorContrast(Protocol):
         """One column fewer than levels, or in full as many."""
         ...
 
+    def baseline(self, levels: Sequence[FactorLevel]) -> FactorLevel:
+        """The level that has no column beside what spans their sum."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TreatmentContrast:
@@ -46,6 +50,9 @@ class TreatmentContrast:
         return [
             (level.text, _indicator(column, level)) for level in (levels if full else levels[1:])
         ]
+
+    def baseline(self, levels: Sequence[FactorLevel]) -> FactorLevel:
+        return levels[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,9 @@ class SumContrast:
             (f"S.{levels[j].text}", _coded(column, levels, row)) for j, row in enumerate(rows)
         ]
 
+    def baseline(self, levels: Sequence[FactorLevel]) -> FactorLevel:
+        return levels[-1]
+
 
 @dataclass(frozen=True, slots=True)
 class HelmertContrast:
@@ -75,6 +85,9 @@ class HelmertContrast:
             (f"H.{levels[j].text}", _coded(column, levels, row))
             for j, row in enumerate(rows, start=1)
         ]
+
+    def baseline(self, levels: Sequence[FactorLevel]) -> FactorLevel:
+        return levels[0]
 
 
 CONTRASTS: dict[str, FactorContrast] = {

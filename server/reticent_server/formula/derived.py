@@ -56,7 +56,8 @@ def _narrowed(declared: DerivedText, bounds: Interval) -> Interval:
     upper = bounds[1] if declared.upper is None else declared.upper
     if not (bounds[0] <= lower < upper <= bounds[1]) or upper - lower < LEAST_WIDTH:
         raise InvalidFormula(
-            f"The derived column {declared.name} lies in [{bounds[0]:g}, {bounds[1]:g}] by the bounds of what it is made "
+            f"The derived column {declared.name} lies in [{bounds[0]:g}, {bounds[1]:g}] by the "
+            "bounds of what it is made "
             "of: give lower and upper within them, lower below upper."
         )
     return lower, upper
@@ -93,7 +94,8 @@ def _operator(
     (a, b), (c, d) = left[1], right[1]
     if name == "/" and c <= 0 <= d:
         raise InvalidFormula(
-            f"In the derived column {text}: what stands below '/' lies in [{c:g}, {d:g}], which holds 0. Divide by a column "
+            f"In the derived column {text}: what stands below '/' lies in [{c:g}, {d:g}], which "
+            "holds 0. Divide by a column "
             "whose bounds do not."
         )
     corners = {

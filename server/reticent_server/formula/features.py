@@ -51,7 +51,10 @@ _ONE_ROW = (
     "Features of persons need a data set whose unit is a column, such as "
     "`unit: {column: person_id, max_rows: 20}`; here each row is protected by itself."
 )
-_BAD_NAME = "The name of a feature is a letter or _ followed by up to 63 letters, digits, _ or ., and is given once."
+_BAD_NAME = (
+    "The name of a feature is a letter or _ followed by up to 63 letters, digits, _ or ., and is "
+    "given once."
+)
 
 
 def parse_view(

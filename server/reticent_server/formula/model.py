@@ -169,7 +169,8 @@ class ModelParser:
         cursor, start = self._cursor, self._cursor.token
         if not self._person_means:
             cursor.fail(
-                "mean(...) of a person's rows is for linear_regression by newton, on a data set with several rows a "
+                "mean(...) of a person's rows is for linear_regression by newton, on a data set "
+                "with several rows a "
                 "person",
                 start,
             )

@@ -30,18 +30,22 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.numerics.person_columns import OUT
 
 _ONE_ROW = (
-    "Person effects need a data set with several rows a person, such as `unit: {column: person_id, max_rows: 8}`: "
+    "Person effects need a data set with several rows a person, such as `unit: {column: "
+    "person_id, max_rows: 8}`: "
     "with one row a person nothing is left of it without the person's mean."
 )
 _NO_INTERCEPT = "Leave 0 out of the formula: person effects take the place of the intercept."
 _NO_TERMS = "Name a term besides the intercept: the person effects take the intercept's place."
 _CONSTANT = (
-    "A mean of a person is the same in all rows of the person, so person effects leave nothing of it: leave "
+    "A mean of a person is the same in all rows of the person, so person effects leave nothing "
+    "of it: leave "
     "{name} out, or leave effects out."
 )
 _LAGGED = (
-    "The term {name} reads as an earlier value of the response {response}. With person effects its coefficient is "
-    "biased by about -(1 + rho)/(T - 1) for T rows a person (Nickell 1981), however many persons there are: leave it out, or "
+    "The term {name} reads as an earlier value of the response {response}. With person effects "
+    "its coefficient is "
+    "biased by about -(1 + rho)/(T - 1) for T rows a person (Nickell 1981), however many persons "
+    "there are: leave it out, or "
     "leave effects out."
 )
 _LAG_WORDS = r"(?:lag|lagged|prev|previous|l)[0-9]*"

@@ -2,6 +2,7 @@
 """Text and schema to a Design: the way in to the model language."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from reticent_server.domain.design import (
     Apply,
@@ -19,7 +20,13 @@ from reticent_server.domain.design import (
 from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.formula.coding import code_terms, columns_by_term, is_dummy, make_term
+from reticent_server.formula.coding import (
+    baselines,
+    code_terms,
+    columns_by_term,
+    is_dummy,
+    make_term,
+)
 from reticent_server.formula.factor import Factor
 from reticent_server.formula.labels import label, quote
 from reticent_server.formula.limits import Limits
@@ -67,7 +74,8 @@ def parse_formula(
         *(_column(f) for factors in model.terms for f in factors),
         *filtering,
     ]
-    return Design(response, terms, model.intercept, predicate, *_columns(read, schema))
+    design = Design(response, terms, model.intercept, predicate, *_columns(read, schema))
+    return replace(design, baselines=baselines(model))
 
 
 def parse_variables(

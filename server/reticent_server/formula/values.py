@@ -55,7 +55,8 @@ def parse_call(cursor: Cursor) -> Expression:
     special = None if name.quoted else SPECIAL.get(name.text)
     if special is None and (name.quoted or (name.text not in FUNCTIONS and name.text != "I")):
         cursor.fail(
-            f"use one of the functions {', '.join((*FUNCTIONS, *SPECIAL))}, I, or C, poly or bs as a term of its own"
+            f"use one of the functions {', '.join((*FUNCTIONS, *SPECIAL))}, I, or C, poly or bs "
+            "as a term of its own"
         )
     cursor.advance()
     if special is not None:

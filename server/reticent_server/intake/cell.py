@@ -132,8 +132,10 @@ def _result(reply: bytes, limits: CellLimits, file: str, exit_code: int) -> byte
         raise _refusal(reply[1:])
     log.warning("cell_ended", exit_code=exit_code)
     raise CuratorError(
-        f"{file} cannot be read: it is broken, or takes more than {limits.memory >> 20} MB of memory or "
-        f"{limits.seconds} s. Write it anew as CSV with short cells, or load it with `reticent dataset load`."
+        f"{file} cannot be read: it is broken, or takes more than {limits.memory >> 20} MB of "
+        "memory or "
+        f"{limits.seconds} s. Write it anew as CSV with short cells, or load it with `reticent "
+        "dataset load`."
     )
 
 

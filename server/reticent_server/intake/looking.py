@@ -59,6 +59,7 @@ def refuse_unpacked(path: Path, most: int) -> None:
     """Raises CuratorError for a Parquet file that holds more than was agreed to take."""
     if file_format(path) is FileFormat.PARQUET and unpacked_bytes(path) > EXPANSION * most:
         raise CuratorError(
-            f"{path.name} holds more than {EXPANSION * most >> 20} MB when it is unpacked; load it with "
+            f"{path.name} holds more than {EXPANSION * most >> 20} MB when it is unpacked; load "
+            "it with "
             "`reticent dataset load`, or register it where it is."
         )

@@ -22,10 +22,14 @@ MOST_REASON = 1000
 """Characters of a reason: some sentences."""
 
 _OTHER_KEY = (
-    "The population's persons are named under another key than the secrets file's, so that their places cannot be found; "
+    "The population's persons are named under another key than the secrets file's, so that their "
+    "places cannot be found; "
     "restore the key."
 )
-_UNREADABLE = "The rows of another population cannot be read, so that persons of both cannot be found; nothing was loaded."
+_UNREADABLE = (
+    "The rows of another population cannot be read, so that persons of both cannot be found; "
+    "nothing was loaded."
+)
 
 
 def own_population(catalog: Catalog, named: Named) -> Population:
@@ -77,9 +81,12 @@ def agreed(population: Population, named: Named, schema: Schema, n: int, what: s
     if not population.datasets:
         return
     raise CuratorError(
-        f"{what} would publish n = {n}, a number of persons that is not declared: beside the sizes of the other tables and "
-        f"versions of population {population.name} it says how many persons are in one and not in another, exactly. Declare the "
-        f"population's places (`reticent population add {population.name} --table DATASET`, --register or --capacity), "
+        f"{what} would publish n = {n}, a number of persons that is not declared: beside the "
+        "sizes of the other tables and "
+        f"versions of population {population.name} it says how many persons are in one and not "
+        "in another, exactly. Declare the "
+        f"population's places (`reticent population add {population.name} --table DATASET`, "
+        "--register or --capacity), "
         "or agree with --publish-count. Nothing was changed."
     )
 
@@ -96,8 +103,10 @@ def check_apart(
             shared = _shared(parse_url(settings.vault_url), source, sources)
             if shared:
                 raise CuratorError(
-                    f"{shared} in population {other}, too (private: for the curator only), and a population of its own would give "
-                    f"them a second budget. Use --population {other}, or say with --overlap-reason why they are kept apart; the "
+                    f"{shared} in population {other}, too (private: for the curator only), and a "
+                    "population of its own would give "
+                    f"them a second budget. Use --population {other}, or say with "
+                    "--overlap-reason why they are kept apart; the "
                     "reason is recorded in the ledger. Nothing was changed."
                 )
 

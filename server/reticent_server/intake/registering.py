@@ -20,7 +20,10 @@ from reticent_server.vault.registering import Registration, register_files
 _PERSONS = (
     "Rows of persons are kept in the vault, in the order of persons: use `reticent dataset load`."
 )
-_PLACES = "The population has places for its persons, which rows that stay where they are do not take: use `reticent dataset load`."
+_PLACES = (
+    "The population has places for its persons, which rows that stay where they are do not take: "
+    "use `reticent dataset load`."
+)
 
 
 def add_registered(

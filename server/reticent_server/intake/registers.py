@@ -18,9 +18,13 @@ from reticent_server.settings import Settings
 from reticent_server.vault.ingest import ingest
 from reticent_server.vault.loading import Load, loading
 
-_ONE = "Give one of --register, --capacity and --table, or none for a population of rows or of its first table's persons."
+_ONE = (
+    "Give one of --register, --capacity and --table, or none for a population of rows or of its "
+    "first table's persons."
+)
 _MIXED = (
-    "The population's data sets protect different units, so that it can declare no places: load those of one unit into "
+    "The population's data sets protect different units, so that it can declare no places: load "
+    "those of one unit into "
     "another population."
 )
 _NO_COLUMN = "Give --column: the column that names persons, in the register and in every table."

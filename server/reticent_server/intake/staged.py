@@ -42,7 +42,8 @@ LOOK_PATIENCE_SECONDS = 15.0
 """While another look goes on: a look at the widest table takes 3 s."""
 
 _OFF = (
-    "This server takes no files. Use `reticent dataset load`, or set RETICENT_UPLOAD_BYTES and, where the vault is "
+    "This server takes no files. Use `reticent dataset load`, or set RETICENT_UPLOAD_BYTES and, "
+    "where the vault is "
     "no file, RETICENT_STAGING_FOLDER."
 )
 

@@ -15,7 +15,8 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind
 
 ROWS_ALIKE = (
-    "Its standard errors would take the rows of one person as independent, and be too small. Ask about features of persons "
+    "Its standard errors would take the rows of one person as independent, and be too small. Ask "
+    "about features of persons "
     "instead (`persons`, such as mean(x) or last(x, by=t)): that is a table of one row a person."
 )
 

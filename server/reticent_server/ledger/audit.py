@@ -87,7 +87,8 @@ def _chain(
         problems.append("The last entry is not the one that the head of the chain names.")
     if missing:
         problems.append(
-            "An anchored head is not in this chain: an older copy was restored, or entries rewritten."
+            "An anchored head is not in this chain: an older copy was restored, or entries "
+            "rewritten."
         )
     return problems
 

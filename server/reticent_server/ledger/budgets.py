@@ -77,7 +77,8 @@ def _refuse_exchange(present: Balance, wanted: BudgetLimits, offer: BudgetTerms)
     exchanged = not (present.cap.within(wanted.cap) or wanted.cap.within(present.cap))
     if offer.query_delta is not None and present.spent != ZERO and exchanged:
         raise Conflict(
-            "Something is charged already: the delta for queries cannot be changed at the cost of rho, or rho at "
+            "Something is charged already: the delta for queries cannot be changed at the cost "
+            "of rho, or rho at "
             "its cost. Raise epsilon and delta so that neither becomes smaller."
         )
 

@@ -73,6 +73,13 @@ class Standing:
         """
         return bool(self.accounts) and all(b.rule != "zcdp" for b in self.accounts)
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether accounts are set, and all of them add up (ε, δ): a plan then may rest on what is
+        proved of it alone.
+        """
+        return bool(self.accounts) and all(b.rule == "basic" for b in self.accounts)
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:

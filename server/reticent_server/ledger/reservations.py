@@ -126,8 +126,10 @@ def no_account(*, is_analysts: bool) -> BudgetExhausted:
 
 
 _UNPAYABLE = (
-    "Under this account's rule, gdp, a question with quantiles, other selections or a test of safety may have an epsilon "
-    "of at most about 2; ask with less. (A model has such a part where no profile tells its columns' quartiles.)"
+    "Under this account's rule, gdp, a question with quantiles, other selections or a test of "
+    "safety may have an epsilon "
+    "of at most about 2; ask with less. (A model has such a part where no profile tells its "
+    "columns' quartiles.)"
 )
 
 

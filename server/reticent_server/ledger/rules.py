@@ -81,7 +81,8 @@ def budget(
         cap = _converted_cap(epsilon_units, delta_units, second, converted)
     if cap.primary <= 0:
         raise InvalidPrivacy(
-            f"A budget under the rule {rule} has delta > 0 and, beside what is for queries, enough of it to answer, and an "
+            f"A budget under the rule {rule} has delta > 0 and, beside what is for queries, "
+            "enough of it to answer, and an "
             "epsilon that protects something: in the hundreds at most."
         )
     if max(epsilon_units, cap.primary) > MAX_AMOUNT:

@@ -149,6 +149,24 @@ def scale(part: QuantileTree) -> float:
     return ladder(part).scale
 
 
+def error_scales(part: QuantileTree) -> list[float]:
+    """(k,) of each released quantile the scale, in ranks, of a Laplace law that is as wide as the
+    error of its rank.
+
+    A selection's own error is as of Laplace's law at `scale`; the rank it aims at is r of the way
+    between those of the sub-problem's ends, and moves with their errors. These are taken as one:
+    no correlation makes it wider.
+    """
+    exact, b = exact_probabilities(part.probabilities), scale(part)
+    found = {Fraction(0): 0.0, Fraction(1): 0.0}
+    for level in levels(part.probabilities):
+        for node in level:
+            r = float(node.rank(exact))
+            ends = (1 - r) * found[node.below] + r * found[node.above]
+            found[exact[node.middle]] = sqrt(1 + ends**2)
+    return [b * found[p] for p in exact]
+
+
 def billed_rho(part: QuantileTree) -> float:
     """What the recursion costs at its ladder; at most part.rho (not in units)."""
     return _billed(part.probabilities, part.unit_rows, ladder(part), part.shared)

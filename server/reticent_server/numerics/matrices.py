@@ -23,6 +23,11 @@ def eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     return values, vectors
 
 
+def rounded(matrix: FloatArray, digits: int) -> list[list[float]]:
+    """The entries to `digits` significant digits, row by row: what a reply shows of a matrix."""
+    return [[float(f"{value:.{digits}g}") for value in row] for row in matrix.tolist()]
+
+
 def rebuild(values: FloatArray, vectors: FloatArray) -> FloatArray:
     """V diag(values) Vᵀ."""
     return np.asarray((vectors * values) @ vectors.T)

@@ -36,6 +36,7 @@ from reticent_server.pipeline.documents import (
     as_promised,
     plan_json,
     promise_json,
+    promised_counted,
     promised_gaussian,
     release_body,
     unplanned_body,
@@ -223,8 +224,8 @@ def resume(services: Services, taken: Stale, started: float | None = None) -> by
         ask = Ask.from_canonical(taken.request)
         facts = services.catalog.facts_of(taken.reservation.version_id)
         try:
-            gaussian = promised_gaussian(taken.promise)
-            ready = planning.plan(facts, ask.query, ask.privacy, gaussian=gaussian)
+            gaussian, counted = promised_gaussian(taken.promise), promised_counted(taken.promise)
+            ready = planning.plan(facts, ask.query, ask.privacy, gaussian=gaussian, counted=counted)
         except ReticentError:
             body = unplanned_body(facts, taken.reservation, ask)
             return _settled(services, taken.reservation, "failed", body)

@@ -14,7 +14,10 @@ from reticent_server.ledger.rules import decimal_floor
 from reticent_server.pipeline import second_person
 from reticent_server.pipeline.books import Books
 
-NO_CAP = "No cap over all analysts is set yet for this data set; until then nothing is answered about it."
+NO_CAP = (
+    "No cap over all analysts is set yet for this data set; until then nothing is answered about "
+    "it."
+)
 
 
 @dataclass(frozen=True, slots=True)

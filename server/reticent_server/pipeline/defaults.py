@@ -54,15 +54,25 @@ def with_stored_delta(ask: Ask, standing: Standing) -> Ask:
 
 def planned(facts: DatasetFacts, ask: Ask, standing: Standing) -> tuple[Ask, Plan]:
     """The ask with its δ, and its plan. Raises what planning raises; charges nothing."""
-    privacy, gaussian = ask.privacy, standing.has_gaussian
+    privacy = ask.privacy
+
+    def planned_at(privacy: Privacy) -> Plan:
+        return planning.plan(
+            facts,
+            ask.query,
+            privacy,
+            gaussian=standing.has_gaussian,
+            counted=standing.adds_up,
+        )
+
     if privacy.delta is not None or standing.request is not None:
-        return ask, planning.plan(facts, ask.query, privacy, gaussian=gaussian)
+        return ask, planned_at(privacy)
     privacy = replace(privacy, delta=facts.default_delta)
-    ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
+    ready = planned_at(privacy)
     payable = _payable(ready.cost, standing)
     if payable is not None and LEAST_DELTA <= payable < facts.default_delta * DELTA_UNITS:
         privacy = Privacy(privacy.epsilon, from_units(payable, DELTA_UNITS))
-        ready = planning.plan(facts, ask.query, privacy, gaussian=gaussian)
+        ready = planned_at(privacy)
     return replace(ask, privacy=privacy), ready
 
 

@@ -70,6 +70,7 @@ def promise_json(ready: Plan) -> Json:
         "guarantee": asdict(ready.guarantee),
         "deadline_ms": ready.deadline_ms,
         "gaussian": ready.gaussian_rho is not None,
+        "counted": ready.lone,
     }
 
 
@@ -83,6 +84,11 @@ def promised_gaussian(promise: Json | None) -> bool:
     knows none.
     """
     return promise is not None and promise.get("gaussian", False)
+
+
+def promised_counted(promise: Json | None) -> bool:
+    """Whether it was by the exact profile of a count."""
+    return promise is not None and promise.get("counted", False)
 
 
 def promised_guarantee(facts: DatasetFacts, pending: Pending) -> Guarantee:

@@ -85,7 +85,8 @@ def thrift(ready: Plan) -> str:
     if enough > asked / 2:
         return ""
     return (
-        f"Most of this epsilon buys nothing: at about {enough:g} intervals would be at most {_SMALL:g} times as wide as without "
+        f"Most of this epsilon buys nothing: at about {enough:g} intervals would be at most "
+        f"{_SMALL:g} times as wide as without "
         "privacy. Ask for less, and keep the rest."
     )
 

@@ -44,7 +44,8 @@ FREE_WORK_WAITING = Gauge(
 )
 FREE_WORK_REFUSED = Counter(
     "reticent_free_work_refused",
-    "Plans, forecasts and previews that were not made: too many waited (full), or the caller had hung up (left).",
+    "Plans, forecasts and previews that were not made: too many waited (full), or the caller had "
+    "hung up (left).",
     ("reason",),
     registry=REGISTRY,
 )

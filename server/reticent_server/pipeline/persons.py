@@ -15,7 +15,10 @@ from reticent_server.domain.query import Query, query_json
 from reticent_server.errors import InvalidQuery
 from reticent_server.formula.features import parse_view
 
-_LINKED = "This data set links several tables: ask about features of a person, with `persons`, such as count(visits)."
+_LINKED = (
+    "This data set links several tables: ask about features of a person, with `persons`, such as "
+    "count(visits)."
+)
 _OUTSIDE = "Give `persons` beside the question's kind, not inside its model."
 _ROW_NANOSECONDS = 1_000
 """Of a row for one feature: measured 90 to 410 for reading, sorting and adding; twice the most for

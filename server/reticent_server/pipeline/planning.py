@@ -21,6 +21,7 @@ from reticent_server.mechanisms.registry import drawable
 from reticent_server.pipeline import policy
 from reticent_server.pipeline.gaussian_planning import price, raised
 from reticent_server.pipeline.guarantees import guarantee_of
+from reticent_server.pipeline.lone_planning import raised_alone
 from reticent_server.pipeline.persons import facts_of_persons, reading_ms, view_of
 
 # beyond it a release protects nobody; larger values are taken for slips of the pen
@@ -33,11 +34,19 @@ _TOO_LITTLE = "epsilon and delta are too small for as many rows as a unit may ha
 MIN_RHO = 1000  # 10⁻⁹: below this the shares of a plan are no longer whole numbers of units
 
 
-def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool = False) -> Plan:
+def plan(
+    facts: DatasetFacts,
+    query: Query,
+    privacy: Privacy,
+    *,
+    gaussian: bool = False,
+    counted: bool = False,
+) -> Plan:
     """The plan of a request. Raises InvalidRequest's subclasses and PolicyRefused; charges nothing.
 
     gaussian: whether a plan with Gaussian noise alone gets the ρ of that
-    (pipeline.gaussian_planning).
+    (pipeline.gaussian_planning). counted: whether one that releases one count or table of counts
+    gets the ρ of that (pipeline.lone_planning).
     """
     view = view_of(facts, query)
     rows_ms = 0 if view is None else reading_ms(facts, view)
@@ -52,14 +61,16 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         delta=decimal_units(delta, DELTA_UNITS),
         rho=rho,
     )
-    planned, gaussian_rho = registry.plan(facts, query, offer), None
-    cost = planned.cost(offer)
+    usual, gaussian_rho, lone = registry.plan(facts, query, offer), None, False
+    planned, cost = usual, usual.cost(offer)
     if gaussian and planned.gaussian_counts is not None:
         more = raised(facts, query, offer, (epsilon, delta))
         if more is not None:
             planned, gaussian_rho = more
-            cost = replace(cost, rho=planned.rho)
-    cost = replace(cost, gaussian=price(planned))
+    alone = raised_alone(facts, query, offer, usual) if counted else None
+    if alone is not None and alone.rho > planned.rho:
+        planned, gaussian_rho, lone = alone, None, True
+    cost = replace(cost, rho=planned.rho, gaussian=price(planned))
     if not all(map(drawable, planned.parts)):
         raise InvalidPrivacy(_TOO_LITTLE)
     if cost.epsilon > offer.epsilon or cost.delta > offer.delta:
@@ -77,6 +88,7 @@ def plan(facts: DatasetFacts, query: Query, privacy: Privacy, *, gaussian: bool 
         planned=planned,
         deadline_ms=planned.deadline_ms(facts.slots) + rows_ms,
         gaussian_rho=gaussian_rho,
+        lone=lone,
         view=view,
         expected_ms=planned.expected_ms(facts.slots) + rows_ms,
         cold_ms=planned.cold_ms(facts.slots),

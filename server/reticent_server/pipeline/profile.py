@@ -37,7 +37,8 @@ def release_profile(
     before = None if facts.profile is None else facts.profile.release_id
     if before is not None and not instead:
         raise Conflict(
-            f"Version {facts.version} of {name} has a profile already. Another one is charged as well and takes its place for "
+            f"Version {facts.version} of {name} has a profile already. Another one is charged as "
+            "well and takes its place for "
             "planning: ask for that with --instead."
         )
     ready = _planned(services, facts, epsilon, delta, before)

@@ -11,7 +11,7 @@ import json
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import Conflict, NotFound
 from reticent_server.pipeline.books import Books
-from reticent_server.pipeline.browse import granted_facts
+from reticent_server.pipeline.browse import NO_RELEASE, datasets, granted_facts
 from reticent_server.pipeline.documents import Json
 from reticent_server.pipeline.services import Services
 
@@ -44,3 +44,14 @@ def published(
     page = b",".join(body[1] for body in bodies if body and isinstance(body[1], bytes))
     after = json.dumps(offset + limit if len(ids) > offset + limit else None).encode()
     return b'{"releases":[' + page + b'],"next_offset":' + after + b"}"
+
+
+def published_release(services: Services, principal: Principal, release_id: str) -> bytes:
+    """One of the releases that are published to the caller, in its stored bytes. Raises NotFound
+    for all others alike."""
+    names = (each["name"] for each in datasets(services, principal))
+    if any(release_id in services.catalog.published(name) for name in names):
+        found = services.ledger.any_release(release_id)
+        if found is not None and isinstance(found[1], bytes):
+            return found[1]
+    raise NotFound(NO_RELEASE)

@@ -127,7 +127,13 @@ def _answer(
     answer = TypicalAnswer(kind, query)
     privacy = Privacy(epsilon, facts.default_delta)
     try:
-        plan = planning.plan(facts, query, privacy, gaussian=account.rule != "zcdp")
+        plan = planning.plan(
+            facts,
+            query,
+            privacy,
+            gaussian=account.rule != "zcdp",
+            counted=account.rule == "basic",
+        )
     except ReticentError as error:
         return replace(answer, refused=error.detail)
     amount = charge(plan.cost, account.rule)

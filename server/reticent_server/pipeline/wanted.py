@@ -23,7 +23,8 @@ from reticent_server.pipeline.forecasts import LEAST_RHO, rounded_up, search_of
 Widths = float | Mapping[str, float]
 _START = 1.0  # ε at which the search begins: a usual amount
 _NO_FORECAST = (
-    "The plan of this question forecasts no interval: give epsilon. (ci_ratio and half_width are for the questions whose "
+    "The plan of this question forecasts no interval: give epsilon. (ci_ratio and half_width are "
+    "for the questions whose "
     "plan has a precision.)"
 )
 
@@ -49,12 +50,14 @@ class Wanted:
             self._check_units(precision)
         elif any(precision.sampling[place] is None for place, _ in self._places(precision)):
             raise InvalidQuery(
-                "What the column varies by is not public: no profile has been released. Give half_width, or ask the "
+                "What the column varies by is not public: no profile has been released. Give "
+                "half_width, or ask the "
                 "curator for a profile."
             )
         elif not all(precision.sampling[place] for place, _ in self._places(precision)):
             raise InvalidQuery(
-                "This number is about the table itself and has no sampling error, so there is no ci_ratio. Give "
+                "This number is about the table itself and has no sampling error, so there is no "
+                "ci_ratio. Give "
                 "half_width."
             )
         return precision
@@ -127,11 +130,13 @@ def _out_of_reach(excess: float) -> str:
     """What a refusal says."""
     if excess == inf:
         return (
-            "No epsilon brings these widths: the sampling error alone, or a number that is not identifiable, takes "
+            "No epsilon brings these widths: the sampling error alone, or a number that is not "
+            "identifiable, takes "
             "them. Ask for wider intervals, or for fewer numbers by name."
         )
     return (
-        f"The largest epsilon that may be asked leaves {excess:.3g} times the noise that these widths have room for. "
+        f"The largest epsilon that may be asked leaves {excess:.3g} times the noise that these "
+        "widths have room for. "
         "Ask for wider intervals, or allow a larger epsilon."
     )
 

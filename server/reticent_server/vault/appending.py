@@ -33,7 +33,8 @@ from reticent_server.vault.person_rows import PersonRows
 from reticent_server.vault.placing import Placing
 
 _NOT_NAMED = (
-    "The version's persons have no names in the vault, or under another key than the secrets file's, so that "
+    "The version's persons have no names in the vault, or under another key than the secrets "
+    "file's, so that "
     "a wave cannot find them; load the whole table again."
 )
 _UNREADABLE = "The version's rows cannot be read; nothing was appended."
@@ -107,7 +108,8 @@ class _Together:
         for index, name in enumerate(names):
             if name in self._seen and block is not None:
                 raise CuratorError(
-                    f"In {block.place(index)}, column {self._unit.column}: the unit has a row already, and "
+                    f"In {block.place(index)}, column {self._unit.column}: the unit has a row "
+                    "already, and "
                     "`unit: max_rows` allows one."
                 )
             self._seen.add(name)
@@ -120,7 +122,8 @@ class _Together:
         left_out = self._persons.left_out
         if self._wave.strict and left_out:
             raise CuratorError(
-                f"{left_out} rows are more than the {self._unit.max_rows} that `unit: max_rows` allows a "
+                f"{left_out} rows are more than the {self._unit.max_rows} that `unit: max_rows` "
+                "allows a "
                 f"{self._unit.column}; leave --strict out to keep each one's first rows."
             )
         table = self._load.publish(self._persons.count if self._by_persons else None)

@@ -67,7 +67,8 @@ def find_columns(header: Sequence[str], wanted: Sequence[str], file: str) -> lis
         names = ", ".join(repr(name[:MAX_TEXT]) for name in header[:_NAMED])
         more = f" and {len(header) - _NAMED} more" if header[_NAMED:] else ""
         raise CuratorError(
-            f"{file} has no column {', '.join(absent)} in its header, which was read as: {names}{more}."
+            f"{file} has no column {', '.join(absent)} in its header, which was read as: "
+            f"{names}{more}."
         )
     if repeated:
         raise CuratorError(f"{file} has more than one column {', '.join(repeated)} in its header.")
@@ -81,7 +82,8 @@ def draftable(header: Sequence[str], file: str) -> Sequence[str]:
     """
     if len(header) > MAX_COLUMNS:
         raise CuratorError(
-            f"{file} has {len(header)} columns, and a schema declares at most {MAX_COLUMNS}: leave out those "
+            f"{file} has {len(header)} columns, and a schema declares at most {MAX_COLUMNS}: "
+            "leave out those "
             "that analysts do not need."
         )
     if any(len(name) > MAX_TEXT for name in header):

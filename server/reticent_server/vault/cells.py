@@ -306,7 +306,10 @@ def _reason(column: Column, cell: object, *, wrong: bool) -> str:
     if cell is None or cell == "" or (isinstance(cell, float) and isnan(cell)):
         return "the cell is missing; give the column `missing` markers, or fill the cell"
     if not wrong:
-        return f"{shown} is outside [{column.shown(column.lower)}, {column.shown(column.upper)}] (strict)"
+        return (
+            f"{shown} is outside [{column.shown(column.lower)}, {column.shown(column.upper)}] "
+            "(strict)"
+        )
     what = column.kind.traits.cell
     if column.is_date:
         what = f"a date written as {column.recode.date}"

@@ -86,7 +86,7 @@ _SHORTEST_DATE = len("1.2.03")
 class ColumnScan:
     """Of one column; private. texts: different ones that are no markers, at most MANY + 1. markers:
     texts of missing cells, as they stand in the file. signs: the decimal signs that stand in its
-    numbers.
+    numbers. is_numbers: whether every text is a number in some style, not all in the same one.
     """
 
     is_typed: bool = False
@@ -96,6 +96,7 @@ class ColumnScan:
     forms: tuple[str, ...] = FORMS
     is_boolean: bool = True
     is_whole: bool = True
+    is_numbers: bool = True
     has_cells: bool = False
     texts: set[str] = field(default_factory=set, repr=False)
     markers: set[str] = field(default_factory=set, repr=False)
@@ -124,6 +125,8 @@ class ColumnScan:
         words = pc.is_in(pc.utf8_lower(texts), pa.array(list(BOOLEAN_TEXTS)))
         self.is_boolean = self.is_boolean and _all(words)
         self.styles = tuple(s for s in self.styles if _all(are_numbers(texts, s)))
+        if not self.styles and self.is_numbers:
+            self.is_numbers = _all(_in_some_style(texts))
         self.forms = _forms_of(texts, self.forms)
         if self.styles:
             self._add_numbers(texts, self.styles[0])
@@ -197,6 +200,14 @@ class ColumnScan:
 
 
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+
+def _in_some_style(texts: pa.Array) -> pa.Array:
+    """(texts,) which are numbers."""
+    found = are_numbers(texts, STYLES[0])
+    for style in STYLES[1:]:
+        found = pc.or_(found, are_numbers(texts, style))
+    return found
 
 
 def _all(found: pa.Array) -> bool:

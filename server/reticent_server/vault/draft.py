@@ -38,6 +38,10 @@ _INTRODUCTION = """\
 # Delete the columns that analysts do not need: they are then not loaded.
 """
 _OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
+_MIXED = (
+    "its cells are numbers that are not all written in one way, such as 1.234,5 and 1,234.5: as categories, each is a level. "
+    "Write them alike, or say another decimal sign or sign between thousands"
+)
 DATE: Literal["date"] = "date"
 _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 
@@ -48,7 +52,7 @@ class ProposedColumn:
     schema file names it, None where cells of its type cannot be loaded. form: of dates, strptime's;
     empty where it must be asked, and then `forms` has both. missing: texts of missing cells.
     levels: (label, codes) of the file's dictionary, and label what it calls the column. is_idle:
-    whether it has no cells, or too many texts for levels.
+    whether it has no cells, or too many texts for levels. warning: what the kind does not tell.
     """
 
     source: str
@@ -60,6 +64,7 @@ class ProposedColumn:
     levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     label: str = ""
     is_idle: bool = False
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,13 @@ def _proposed(column: ScannedColumn, names: Mapping[str, str], known: Understood
         missing,
         label=file.label,
         is_idle=idle,
+        warning=_MIXED if kind is ColumnKind.CATEGORICAL and _is_of_numbers(scan) else "",
     )
+
+
+def _is_of_numbers(scan: ColumnScan) -> bool:
+    """Whether its texts are numbers, which the file's way of writing them does not read."""
+    return scan.has_cells and not scan.is_typed and scan.is_numbers
 
 
 def _kind(
@@ -200,7 +211,10 @@ def _latin(text: str) -> str:
 def _line(column: ProposedColumn) -> str:
     name, source = column.name, column.source
     if column.kind is None:
-        return f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; write it as text or numbers\n"
+        return (
+            f"  # {source if name == source else json.dumps(source)}: its type cannot be loaded; "
+            "write it as text or numbers\n"
+        )
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     parts = {
         "source": "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}",
@@ -212,6 +226,7 @@ def _line(column: ProposedColumn) -> str:
     line = f"{key}: {{{body.format(**parts)}}}"
     remarks = [column.label] if column.label else []
     remarks += [f"format: {' or '.join(column.forms)}"] if column.forms else []
+    remarks += [column.warning] if column.warning else []
     remark = f"  # {'; '.join(' '.join(r.split()) for r in remarks)}" if remarks else ""
     if column.is_idle:
         return f"  # {line}{remark}  # no cells, or more than {MANY} different texts: left out\n"

@@ -87,7 +87,10 @@ _DUCKDB, _DUCKDB_AT = b"DUCK", 8
 _LONGEST = 32
 
 _OTHERS = {
-    b"\xd0\xcf\x11\xe0": "is an Excel file of before 2007, or one with a password: save it as .xlsx or CSV, without a password",
+    b"\xd0\xcf\x11\xe0": (
+        "is an Excel file of before 2007, or one with a password: save it as .xlsx or CSV, "
+        "without a password"
+    ),
     b"\x1f\x8b": "is packed by gzip: unpack it",
     b"BZh": "is packed by bzip2: unpack it",
     b"\xfd7zXZ": "is packed by xz: unpack it",
@@ -95,7 +98,10 @@ _OTHERS = {
     b"%PDF": "is a PDF document, which holds no table that can be read: ask for the data as a file",
     b"{\\rtf": "is a text document: save the table as CSV",
     b"RDX": "is an R workspace: write the table with write.csv",
-    b"SQLite format 3": "is an SQLite database: register its table with `reticent dataset register`, or write it as CSV",
+    b"SQLite format 3": (
+        "is an SQLite database: register its table with `reticent dataset register`, or write it "
+        "as CSV"
+    ),
 }
 """Files that are brought by mistake, and what to do."""
 

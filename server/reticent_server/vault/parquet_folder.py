@@ -66,7 +66,8 @@ def folder_at(address: str | Path, store: ObjectStore = AWS) -> ParquetFolder:
     matched = _ADDRESS.fullmatch(text)
     if matched is None or {".", ".."} & set(text.split("/")):
         raise CuratorError(
-            "An address on S3 is s3://BUCKET/PREFIX, without credentials or options: these come from the environment."
+            "An address on S3 is s3://BUCKET/PREFIX, without credentials or options: these come "
+            "from the environment."
         )
     return S3Folder(matched[1] + matched[2], store)
 
@@ -107,7 +108,8 @@ class S3Folder:
             found = _service(self.store).get_file_info(FileSelector(self.path))
         except DRIVER_ERRORS:
             raise CuratorError(
-                f"{self.address} is empty or cannot be listed. Check the bucket, the credentials in the environment (AWS_…), "
+                f"{self.address} is empty or cannot be listed. Check the bucket, the credentials "
+                "in the environment (AWS_…), "
                 "RETICENT_S3_ENDPOINT and RETICENT_S3_REGION."
             ) from None
         return sorted(

@@ -64,7 +64,8 @@ class PersonRows:
             return
         if self.count * self._unit.max_rows > MOST_PLACES:
             raise CuratorError(
-                f"{self.count} persons of up to {self._unit.max_rows} rows are more than {MOST_PLACES} places "
+                f"{self.count} persons of up to {self._unit.max_rows} rows are more than "
+                f"{MOST_PLACES} places "
                 "for rows: declare a smaller `max_rows`."
             )
         columns = {

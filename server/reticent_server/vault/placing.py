@@ -49,8 +49,10 @@ class Placing:
             new = [name for name in names if int(name) not in known]
             if len(known) + len(new) > self.spine.n:
                 raise CuratorError(
-                    f"With this file the population has {len(known) + len(new)} persons, and {self.spine.n} places "
-                    "are declared; nothing was loaded. Declare more with `reticent population widen`."
+                    f"With this file the population has {len(known) + len(new)} persons, and "
+                    f"{self.spine.n} places "
+                    "are declared; nothing was loaded. Declare more with `reticent population "
+                    "widen`."
                 )
             new.sort(key=lambda name: blake2b(name.encode()).digest())
             known.update((int(name), place) for place, name in enumerate(new, len(known)))
@@ -61,8 +63,10 @@ class Placing:
         everybody."""
         if self.is_complete and present != self.spine.n:
             raise CuratorError(
-                f"{self.spine.n - present} of the population's {self.spine.n} persons have no row in the file. Every person "
-                f"has exactly one in {self.spine.dataset}: add their rows, or load the file as another data set of the "
+                f"{self.spine.n - present} of the population's {self.spine.n} persons have no "
+                "row in the file. Every person "
+                f"has exactly one in {self.spine.dataset}: add their rows, or load the file as "
+                "another data set of the "
                 "population, in which a person may have no row."
             )
 

@@ -15,7 +15,8 @@ from reticent_server.vault.sql_source import column_sql, opened, quoted, table_n
 _NUMBERS = frozenset({"int2", "int4", "int8", "float4", "float8"})
 _DATES = frozenset({"date", "timestamp", "timestamptz"})
 _NEEDS_ORDER = (
-    "The table has no key that orders its rows without telling about them; give --order with one or "
+    "The table has no key that orders its rows without telling about them; give --order with one "
+    "or "
     "more columns that name each row and that the schema does not declare."
 )
 

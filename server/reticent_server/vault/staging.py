@@ -34,7 +34,10 @@ _STATE = ".state.json"
 _NAME_LENGTH = 80
 """Characters of a file's name that are kept: it is shown, and stands in messages."""
 
-_NOTHING = "There is no such file; it may have been given up, or have waited for more than a day. Send it again."
+_NOTHING = (
+    "There is no such file; it may have been given up, or have waited for more than a day. Send "
+    "it again."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,8 @@ def _refuse_zero_bytes(path: Path) -> None:
         while part := file.read(_AT_ONCE):
             if b"\0" in part:
                 raise CuratorError(
-                    f"{path.name} has zero bytes: it is no text, or UTF-16 without a byte-order mark. "
+                    f"{path.name} has zero bytes: it is no text, or UTF-16 without a byte-order "
+                    "mark. "
                     "Save it as UTF-8."
                 )
 

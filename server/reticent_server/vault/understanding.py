@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from reticent_server.domain.reading import PLAIN, STYLES, NumberStyle, Reading
+from reticent_server.domain.reading import PLAIN, STYLES, UNSAID, NumberStyle, Reading
 from reticent_server.errors import CuratorError
 from reticent_server.vault.blocks import FileColumn, draftable
 from reticent_server.vault.cells import texts_of
@@ -43,11 +43,13 @@ early.
 """
 
 _DECIMAL = (
-    "Numbers such as 1,234 stand in the file: say whether the comma is the decimal sign (`decimal: comma`) or stands between "
+    "Numbers such as 1,234 stand in the file: say whether the comma is the decimal sign "
+    "(`decimal: comma`) or stands between "
     "thousands (`decimal: point`, `thousands: comma`)."
 )
 _POINT = (
-    "Numbers such as 1.234 stand in the file, between semicolons: say whether the point is the decimal sign (`decimal: point`) or "
+    "Numbers such as 1.234 stand in the file, between semicolons: say whether the point is the "
+    "decimal sign (`decimal: point`) or "
     "stands between thousands (`decimal: comma`, `thousands: point`)."
 )
 _DATES = "Dates of {} can be read with the day or with the month first: say which."
@@ -196,6 +198,7 @@ def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequen
     file can be read in two ways.
     """
     known = read_file_as(path, _usual(path, said, wanted))
+    _refuse_another_reading(path, said, known, wanted)
     if known.decimal is not None or not numeric or not reader_of(path, known).has_texts:
         return known
     scans = {name: ColumnScan() for name in numeric}
@@ -204,6 +207,36 @@ def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequen
     if style is None:
         raise CuratorError(f"{question} It is said under `file` in the schema.")
     return _styled(known, style)
+
+
+def _refuse_another_reading(
+    path: Path, said: Reading, known: Reading, wanted: Sequence[str]
+) -> None:
+    """Raises CuratorError where the file has all columns, read otherwise than is said: its header
+    would be told as the wrong reading has it.
+    """
+    if not said.said or set(wanted) <= _header(path, known):
+        return
+    own = read_file_as(path, UNSAID)
+    if set(wanted) <= _header(path, own):
+        differs = [key for key, value in said.said.items() if own.said.get(key, value) != value]
+        parts = [
+            f"`{key}: {said.said[key]}`, and this file looks like `{key}: {own.said[key]}`"
+            for key in differs
+        ]
+        if parts:
+            raise CuratorError(
+                f"{path.name} is not written as the schema's `file` says: {'; '.join(parts)}. Save it as the schema "
+                "says, or load it with a schema that says otherwise."
+            )
+
+
+def _header(path: Path, known: Reading) -> set[str]:
+    """The columns' names; none where they cannot be read."""
+    try:
+        return {column.name for column in file_columns(path, known)}
+    except CuratorError:
+        return set()
 
 
 def _scanned_first(path: Path, known: Reading, scans: dict[str, ColumnScan]) -> None:
@@ -220,8 +253,4 @@ def _usual(path: Path, said: Reading, wanted: Sequence[str]) -> Reading:
     if said.format is None and reader_of(path, said) is not reader_of(path, Reading(format="csv")):
         return said
     usual = read_file_as(path, said.over(Reading(format="csv", separator="comma", header=1)))
-    try:
-        names = {column.name for column in file_columns(path, usual)}
-    except CuratorError:
-        return said
-    return usual if set(wanted) <= names else said
+    return usual if set(wanted) <= _header(path, usual) else said

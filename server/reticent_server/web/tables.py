@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from reticent_server.web.layout import IDENTIFIABLE, PlainTable, is_pair, laid_out
+from reticent_server.web.step_curves import StepFigure, step_figure
 
 Json = Mapping[str, Any]
 
@@ -66,12 +67,13 @@ class ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """facts: single values by name, more: those that say how it was computed. notes: warnings."""
+    """facts: single values by name, more: those that say how it was computed. notes: warnings. steps: survival curves, where it has some."""
 
     facts: tuple[tuple[str, str], ...]
     tables: tuple[ResultTable, ...]
     more: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    steps: StepFigure | None = None
 
 
 def shown(result: Json, longest: int = LONGEST) -> ShownResult:
@@ -82,7 +84,11 @@ def shown(result: Json, longest: int = LONGEST) -> ShownResult:
         for each in (laid.facts, laid.more)
     )
     return ShownResult(
-        facts, tuple(_table(each, longest) for each in laid.tables), more, laid.notes
+        facts,
+        tuple(_table(each, longest) for each in laid.tables),
+        more,
+        laid.notes,
+        step_figure(result),
     )
 
 

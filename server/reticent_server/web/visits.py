@@ -24,7 +24,8 @@ from reticent_server.web.site import Site
 
 PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors "
+    "'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Referrer-Policy": "same-origin",  # with no-referrer, a browser's Origin would say nothing
     "X-Frame-Options": "DENY",
@@ -32,7 +33,10 @@ PAGE_HEADERS = {
 _OUTDATED = (
     "This page was open for too long, or comes from elsewhere. Open it again and send it again."
 )
-_SENT_TWICE = "This form was sent before, and what it asked for was done then, or refused. Open the page again to see."
+_SENT_TWICE = (
+    "This form was sent before, and what it asked for was done then, or refused. Open the page "
+    "again to see."
+)
 
 
 class SignInNeeded(Exception):

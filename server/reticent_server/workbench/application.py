@@ -14,7 +14,7 @@ from reticent_server.web.routing import NOTHING, pages_router
 from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.tables import text
-from reticent_server.workbench import pages, releases, wishes
+from reticent_server.workbench import desk, pages, releases, table_one, wishes
 from reticent_server.workbench.drafts import OFFERED, asked_words
 from reticent_server.workbench.purses import money
 
@@ -32,6 +32,8 @@ PARTS = (
     entrance_of(IDENTITY.name, IDENTITY.act),
     pages.router,
     releases.router,
+    desk.router,
+    table_one.router,
     wishes.router,
     files_router(IDENTITY.name, _HERE / "static"),
 )

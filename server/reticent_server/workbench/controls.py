@@ -68,7 +68,8 @@ class Control:
     @property
     def adds(self) -> bool:
         """Whether columns are added to its text."""
-        return self.look == "formula" or (self.look == "names" and self.name.startswith("column"))
+        is_list = self.look in {"names", "texts"} and self.name.startswith(("column", "variable"))
+        return self.look == "formula" or is_list
 
     @property
     def rank(self) -> int:
@@ -211,7 +212,7 @@ def _lines(text: str) -> Any:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _parts(text: str) -> Any:
+def listed_texts(text: str) -> list[str]:
     """Texts, one a line or separated by commas outside of brackets and quotes."""
     return [
         part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()
@@ -252,7 +253,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "number": _number,
     "numbers": _numbers,
     "names": _names,
-    "texts": _parts,
+    "texts": listed_texts,
     "pairs": _pairs,
     "value": _value,
     "json": _json,

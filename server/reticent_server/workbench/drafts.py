@@ -21,7 +21,7 @@ from reticent_server.pipeline.ask import Ask
 from reticent_server.web.bodies import RequestBody
 from reticent_server.web.tables import text
 from reticent_server.web.validation import explained
-from reticent_server.workbench.controls import Control, controls, given, texts
+from reticent_server.workbench.controls import Control, controls, given, listed_texts, texts
 from reticent_server.workbench.own_examples import own_example
 
 OFFERED: Sequence[Kind[Any]] = tuple(kind for kind in KINDS if kind.for_analysts)
@@ -156,8 +156,9 @@ def _with_column(draft: QuestionDraft, added: str) -> QuestionDraft:
     if control is None or not column:
         return draft
     text = draft.texts[control.key]
-    joined = _in_list if control.look == "names" else _in_formula
-    texts = {**draft.texts, control.key: joined(text, column)}
+    named = quote(column) if control.look == "texts" else column
+    joined = _in_formula if control.look == "formula" else _in_list
+    texts = {**draft.texts, control.key: joined(text, named)}
     return QuestionDraft(
         draft.dataset, draft.kind, texts, draft.epsilon, draft.delta, draft.project
     )
@@ -165,7 +166,7 @@ def _with_column(draft: QuestionDraft, added: str) -> QuestionDraft:
 
 def _in_list(text: str, column: str) -> str:
     """The list with the column, or without it where it was there."""
-    names = [part.strip() for part in re.split(r"[,\n]", text) if part.strip()]
+    names = listed_texts(text)
     names = [n for n in names if n != column] if column in names else [*names, column]
     return ", ".join(names)
 

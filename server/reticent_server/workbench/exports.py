@@ -41,11 +41,11 @@ def formats() -> dict[str, str]:
     }
 
 
-def _python(document: Document, url: str) -> bytes:
-    return "\n".join(_python_lines(document, url)).encode()
+def _python(document: Document, url: str, steps: Sequence[str] = ()) -> bytes:
+    return "\n".join(_python_lines(document, url, steps)).encode()
 
 
-def _python_lines(document: Document, url: str) -> list[str]:
+def _python_lines(document: Document, url: str, steps: Sequence[str]) -> list[str]:
     return [
         "import os",
         "",
@@ -53,30 +53,39 @@ def _python_lines(document: Document, url: str) -> list[str]:
         "",
         f"# Release {document['id']}: reading it again is free.",
         f"client = reticent.Client({json.dumps(url)}, key=os.environ['RETICENT_KEY'])",
-        f"release = client.release({json.dumps(document['id'])})",
-        "print(release.summary())",
+        f"release = {_reading(document)}",
+        *(steps or ["print(release.summary())"]),
         "",
     ]
 
 
-def _r(document: Document, url: str) -> bytes:
+def _reading(document: Document) -> str:
+    """The expression that reads it: one's own by its id, another's from those that are published."""
+    name = json.dumps(document["id"])
+    if not document.get("published"):
+        return f"client.release({name})"
+    listed = f"client.dataset({json.dumps(document['dataset'])}).published()"
+    return f"next(each for each in {listed} if each.id == {name})"
+
+
+def _r(document: Document, url: str, steps: Sequence[str] = ()) -> bytes:
     lines = [
         "library(reticent)",
         "",
         f"# Release {document['id']}: reading it again is free.",
         f'client <- reticent_client({json.dumps(url)}, key = Sys.getenv("RETICENT_KEY"))',
         f"answer <- release(client, {json.dumps(document['id'])})",
-        "summary(answer)",
+        *(steps or ["summary(answer)"]),
         "",
     ]
     return "\n".join(lines).encode()
 
 
-def _notebook(document: Document, url: str) -> bytes:
+def _notebook(document: Document, url: str, steps: Sequence[str] = ()) -> bytes:
     """A notebook of format 4.5: the question and its guarantee, then the script."""
     parts = [f"# Release {document['id']}", *_answers(document), _asked(document)]
     told = "\n\n".join([*parts, promise(document)])
-    code = "\n".join(_python_lines(document, url)).rstrip()
+    code = "\n".join(_python_lines(document, url, steps)).rstrip()
     cells = [
         {"id": "question", "cell_type": "markdown", "metadata": {}, "source": told},
         {
@@ -111,7 +120,10 @@ def _answers(document: Document) -> list[str]:
 def _asked(document: Document) -> str:
     query = document["query"]
     fields = "; ".join(f"{k.replace('_', ' ')}: {v}" for k, v in query.items() if k != "kind")
-    return f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version {document['version']}. {fields}"
+    return (
+        f"{query['kind'].replace('_', ' ')} on {document['dataset']}, version "
+        f"{document['version']}. {fields}"
+    )
 
 
 def _parts(
@@ -308,3 +320,9 @@ EXPORTS: Mapping[str, Export] = {
     "csv": Export("CSV", ".csv", "text/csv; charset=utf-8", _csv),
     "json": Export("JSON", ".json", "application/json", _json),
 }
+SCRIPTS: Mapping[str, Callable[[Document, str, Sequence[str]], bytes]] = {
+    "python": _python,
+    "r": _r,
+    "notebook": _notebook,
+}
+"""Those that do something with the release in place of printing it: `steps` are lines of code."""

@@ -21,7 +21,9 @@ from reticent_server.web.tables import shown
 from reticent_server.web.words import plain_words
 from reticent_server.workbench import exports
 from reticent_server.workbench.asking import Asking, Cancelling, asker
+from reticent_server.workbench.desk import is_study
 from reticent_server.workbench.drafts import query_texts
+from reticent_server.workbench.table_one import is_description
 
 router = pages_router("workbench")
 
@@ -71,6 +73,8 @@ def release(visit: Asking, release_id: str) -> Response:
         wait=0 if progress is None else max(1, min(60, progress["remaining_ms"] // 1000 + 1)),
         again=f"/workbench/datasets/{document['dataset']}?{urlencode(again)}",
         formats=exports.formats(),
+        has_desk=is_study(document),
+        has_table_one=is_description(document),
     )
 
 

@@ -120,7 +120,10 @@ def test_an_edited_link_is_refused_and_found(
     access.add_linked("bob", ADDRESS, by="t")
     edits = [
         "UPDATE access_identities SET value = 's-9' WHERE claim = 'sub'",
-        "UPDATE access_identities SET principal_id = (SELECT id FROM access_principals WHERE name = 'bob')",
+        (
+            "UPDATE access_identities SET principal_id = (SELECT id FROM access_principals WHERE "
+            "name = 'bob')"
+        ),
     ]
     for edit in edits:
         with engine.begin() as connection:

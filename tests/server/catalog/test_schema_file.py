@@ -53,7 +53,9 @@ BAD_COLUMNS = {
     f"x: {{kind: numeric, lower: 0, upper: 1{'0' * 400}}}": "Column x: upper must be between",
     "x: {kind: integer, lower: 0.5, upper: 2}": "Column x: lower must be an integer",
     "x: {kind: integer, lower: 0, upper: 9007199254740993}": "Column x: upper must be between",
-    "x: {kind: text}": "Column x: kind must be one of numeric, integer, categorical, ordered, boolean",
+    "x: {kind: text}": (
+        "Column x: kind must be one of numeric, integer, categorical, ordered, boolean"
+    ),
     "x: {kind: [numeric]}": "Column x: kind must be one of",
     "x: {kind: boolean, lower: 0}": "Column x (boolean): the key 'lower' is not known",
     "x: {kind: numeric, lower: 0, upper: 1, bound: 2}": "Column x (numeric): the key 'bound'",
@@ -86,16 +88,19 @@ BAD_COLUMNS = {
     'x: {kind: categorical, levels: ["a", "b"], other: ""}': "Column x: a level is empty",
     "x: {kind: date, lower: 2020-01-01, upper: 2019-01-01}": "Column x: lower must be before upper",
     "x: {kind: date, lower: 0, upper: 2019-01-01}": "Column x: lower must be a date, such as",
-    "x: {kind: date, lower: 2019-01-01 12:00:00, upper: 2020-01-01}": "Column x: lower must be a date",
+    "x: {kind: date, lower: 2019-01-01 12:00:00, upper: "
+    "2020-01-01}": "Column x: lower must be a date",
     'x: {kind: date, lower: "2019-02-29", upper: 2020-01-01}': "Column x: lower must be a date",
     "x: {kind: date, lower: , upper: 2020-01-01}": "Fill in lower and upper of x.",
     "x: {kind: numeric, lower: 0, upper: 1, role: response}": "Column x: role must be weight",
-    "x: {kind: numeric, lower: -1, upper: 1, role: weight}": "Column x: a weight needs a lower bound",
+    "x: {kind: numeric, lower: -1, upper: 1, role: "
+    "weight}": "Column x: a weight needs a lower bound",
     "x: {kind: boolean, role: weight}": "Column x (boolean): the key 'role' is not known",
     "x: {kind: date, levels: [a]}": "Column x (date): the key 'levels' is not known",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%Y"}': "format must have %Y, %m",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%p %Y%m%d"}': "format may have",
-    "x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: 3}": "format must be a quoted text",
+    "x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "
+    "3}": "format must be a quoted text",
     "x: {kind: boolean}\n  x: {kind: boolean}": "line 3: the key x appears twice",
     "x: {kind: boolean, kind: numeric}": "line 2: the key kind appears twice",
     "x y: {kind: boolean}": "Column 'x y': a name is",
@@ -215,7 +220,10 @@ columns:
 
 
 def test_a_weight_is_declared_and_kept(tmp_path: Path) -> None:
-    text = "columns:\n  w: {kind: numeric, lower: 0.5, upper: 40, role: weight}\n  x: {kind: boolean}\n"
+    text = (
+        "columns:\n  w: {kind: numeric, lower: 0.5, upper: 40, role: weight}\n  x: {kind: "
+        "boolean}\n"
+    )
     schema = read(tmp_path, text)
     assert [column.role for column in schema.columns] == [WEIGHT, ""]
     stored = schema_to_json(schema)

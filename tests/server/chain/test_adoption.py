@@ -26,7 +26,10 @@ KEY = f"rk_{'0' * 16}_{'A' * 43}"
 ROWS = (
     "INSERT INTO access_principals VALUES ('an_1', 'ana', 'analyst', '2024', NULL)",
     "INSERT INTO access_principals VALUES ('cu_1', 'carol', 'curator', '2024', NULL)",
-    f"INSERT INTO access_keys VALUES ('{'0' * 16}', 'an_1', '{digest(PEPPER().in_use, KEY)}', '2024', NULL, NULL)",
+    (
+        f"INSERT INTO access_keys VALUES ('{'0' * 16}', 'an_1', '{digest(PEPPER().in_use, KEY)}', "
+        "'2024', NULL, NULL)"
+    ),
     "INSERT INTO access_grants VALUES ('an_1', 'houses', '2024')",
     "INSERT INTO catalog_identity VALUES (1, 'abc')",
     """INSERT INTO datasets VALUES ('houses', 'people', '{"tiers": ["unconditional"],

@@ -95,10 +95,14 @@ def test_a_session_that_was_given_to_another_holder_is_none(
 
 
 VERSION = {
-    "bounds": "UPDATE dataset_versions SET schema = replace(schema{as_text}, '100.0', '0.001'){as_json}",
+    "bounds": (
+        "UPDATE dataset_versions SET schema = replace(schema{as_text}, '100.0', '0.001'){as_json}"
+    ),
     "rows": "UPDATE dataset_versions SET n = n * 100",
     "source": "UPDATE dataset_versions SET source = replace(source{as_text}, 'v0', 'v1'){as_json}",
-    "profile": "UPDATE dataset_versions SET profile = replace(profile{as_text}, '0.3', '9'){as_json}",
+    "profile": (
+        "UPDATE dataset_versions SET profile = replace(profile{as_text}, '0.3', '9'){as_json}"
+    ),
     "policy": "UPDATE datasets SET policy = replace(policy{as_text}, '2.0', '99.0'){as_json}",
     "population": "UPDATE datasets SET population = 'nobody'",
 }

@@ -146,7 +146,8 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             if name == "dataset append":  # in the population that the example has made
                 for table in ("visits", "patients"):
                     terminal.shell(
-                        f"reticent dataset load {table} {table}.csv --schema {table}.yaml --population clinic --overlap-reason register"
+                        f"reticent dataset load {table} {table}.csv --schema {table}.yaml "
+                        "--population clinic --overlap-reason register"
                     )
             if name == "proposal list":
                 monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))

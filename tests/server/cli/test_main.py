@@ -111,7 +111,8 @@ def imports(commands: Sequence[tuple[str, ...]], place: Path) -> dict[str, set[s
         f"for command in {list(commands)!r}:\n"
         "    try: main(command)\n"
         "    except SystemExit as ended:\n"
-        f"        print('=', *command, '=', ended.code or 0, *(m for m in {HEAVY} if m in sys.modules))"
+        f"        print('=', *command, '=', ended.code or 0, *(m for m in {HEAVY} if m in "
+        "sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=place

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests for projects in the console: what a page shows, and what its forms decide."""
 
+import html
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -186,10 +187,45 @@ def test_a_cap_waits_for_a_second_person(web: httpx.Client, desk: Desk) -> None:
             assert shown == (status == 303)
             path = f"/console/proposals/{waiting.id}/approve"
             assert post(other, path).status_code == status
-    assert post(web, "/console/budgets/set", **cap).status_code == 303
+    filled = filled_in(web, "#set")
+    assert {k: filled[k] for k in ("epsilon", "delta", "query_delta")} == {
+        "epsilon": "50.0",
+        "delta": "0.01",
+        "query_delta": "",
+    }
+    assert post(web, "/console/budgets/set", **(filled | {"dataset": "people"})).status_code == 303
     balance = services.ledger.population_balance("people")
     assert balance is not None
     assert account_json(balance)["total"]["epsilon"] == 50
+    assert ">Do it<" not in web.get("/console/proposals").text
     trail = web.get("/console/ledger").text
     assert all(word in trail for word in ("proposal.add", "proposal.approve", "proposal.use"))
     assert post(web, "/console/proposals/ap_absent/refuse").status_code == 404
+
+
+def filled_in(web: httpx.Client, form: str) -> dict[str, str]:
+    """What the form of an approved act is filled in with: nothing is typed again."""
+    found = re.search(r'href="([^"]+)">Do it', web.get("/console/proposals").text)
+    assert found
+    place = html.unescape(found[1])
+    assert place.endswith(form)
+    page = web.get(place.partition("#")[0]).text
+    part = page.partition(f'id="{form[1:]}"')[2].partition("</form>")[0]
+    pairs = re.findall(r'<input id="[^"]*" name="(\w+)"[^>]* value="([^"]*)"', part)
+    return {name: html.unescape(value) for name, value in pairs}
+
+
+def test_an_approved_credit_is_filled_in(web: httpx.Client, desk: Desk) -> None:
+    services = desk.services
+    policy = services.catalog.facts("people").policy
+    services.catalog.set_policy("people", replace(policy, second_person=True), by="t")
+    account = "population:people"
+    credit = {"account": account, "primary": "0.25", "delta": "0", "reason": "no answer, & <b>"}
+    assert post(web, "/console/budgets/credit", **credit).status_code == 409
+    (waiting,) = services.approvals.all()
+    services.approvals.approve(waiting.id, by="console:somebody-else")
+    filled = filled_in(web, "#credit")
+    assert filled == {"primary": "0.25", "delta": "0.0", "reason": "no answer, & <b>"}
+    done = post(web, "/console/budgets/credit", account=account, **filled)
+    assert done.status_code == 303
+    assert services.approvals.one(waiting.id).status == "used"

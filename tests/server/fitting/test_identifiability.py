@@ -127,3 +127,16 @@ def test_noise_above_five_sampling_errors_is_flagged() -> None:
     _, result = fitted(table, numerics(2), 0.02)
     assert not any(result["estimable"])
     assert any("Not identifiable" in text for text in result["warnings"])
+
+
+def test_what_is_shown_decides_every_combination_as_the_directions_themselves_do() -> None:
+    rng = np.random.default_rng(4)
+    own = Directions(rng.standard_normal((Q, Q)), np.arange(Q) != 1)
+    vectors = np.array([direction["vector"] for direction in own.shown]).T
+    shown = Directions(vectors, np.array([direction["resolved"] for direction in own.shown]))
+    assert shown.unresolved == 1
+    for rows in (1, 2):
+        R = rng.standard_normal((rows, Q))
+        assert shown.share(R) == pytest.approx(own.share(R), rel=1e-7)
+    np.testing.assert_allclose(vectors @ vectors.T, own.vectors @ own.vectors.T, rtol=1e-7)
+    assert Directions(own.vectors, np.ones(Q, dtype=bool)).shown == []

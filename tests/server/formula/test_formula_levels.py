@@ -144,3 +144,18 @@ def test_a_column_of_many_levels_is_joined_first() -> None:
 def test_refusals_say_what_to_change(terms: str, sentence: str) -> None:
     with pytest.raises(InvalidFormula, match=sentence):
         parse_formula(f"y ~ {terms}", SCHEMA)
+
+
+def test_a_design_names_the_levels_without_a_term() -> None:
+    """The first, a chosen reference, the last of a sum contrast, the group of a merged one."""
+    wanted = {
+        "y ~ g": "a",
+        "y ~ C(g, ref='b')": "b",
+        "y ~ C(g, Sum)": "e",
+        "y ~ C(g, Helmert)": "a",
+        "y ~ merge(g, low=['a', 'b'])": "low",
+        "y ~ x:g": "a",
+    }
+    for formula, level in wanted.items():
+        assert dict(parse_formula(formula, SCHEMA).baselines) == {"g": level}, formula
+    assert parse_formula("y ~ x", SCHEMA).baselines == ()

@@ -62,7 +62,10 @@ def test_sheets_that_are_none(plain: Path, tmp_path: Path) -> None:
     assert told == [
         "deep.xlsx has no sheet with cells.",
         "entities.xlsx cannot be read as an Excel file.",
-        "wide.xlsx has 16384 columns, and a schema declares at most 500: leave out those that analysts do not need.",
+        (
+            "wide.xlsx has 16384 columns, and a schema declares at most 500: leave out those that "
+            "analysts do not need."
+        ),
         told[3],
         "1 columns",
         "zip.xlsx cannot be read as an Excel file.",

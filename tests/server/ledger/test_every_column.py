@@ -19,15 +19,19 @@ from support.installations.curator_acts import inhabited, owners, reopened
 from support.ledger.accounts import ask, open_accounts
 
 LEASE = (
-    "of a release that is being computed it passes from process to process and is no entry: whoever changes it has it "
-    "computed again, and the first answer that is stored is the one that counts; once settled, it is checked"
+    "of a release that is being computed it passes from process to process and is no entry: "
+    "whoever changes it has it "
+    "computed again, and the first answer that is stored is the one that counts; once settled, "
+    "it is checked"
 )
 RATE = (
-    "how often somebody may ask in the window of a minute that the row is about, and never what is answered or charged; "
+    "how often somebody may ask in the window of a minute that the row is about, and never what "
+    "is answered or charged; "
     "a window that ends later than one can has ended"
 )
 FORM = (
-    "a form that was sent: without its row it can be sent again by whoever sent it, from the same session, and what it does "
+    "a form that was sent: without its row it can be sent again by whoever sent it, from the "
+    "same session, and what it does "
     "then is in the chain a second time"
 )
 CANNOT_MATTER: dict[tuple[str, str], str] = {
@@ -168,7 +172,10 @@ def test_a_computation_that_has_begun_cannot_be_made_to_look_as_if_it_waited(
             nested.rollback()
 
 
-_FUNCTION = "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$"
+_FUNCTION = (
+    "CREATE OR REPLACE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; "
+    "END $$"
+)
 _TRIGGER = "CREATE TRIGGER {} BEFORE UPDATE ON {} {} EXECUTE FUNCTION {}()"
 _ENTRIES = "ledger_entries_immutable"
 CHANGES: dict[str, list[list[str]]] = {
@@ -177,7 +184,10 @@ CHANGES: dict[str, list[list[str]]] = {
         ["DROP TRIGGER ledger_entries_no_delete"],
         [
             "DROP TRIGGER ledger_entries_no_update",
-            "CREATE TRIGGER ledger_entries_no_update BEFORE UPDATE ON ledger_entries BEGIN SELECT 1; END",
+            (
+                "CREATE TRIGGER ledger_entries_no_update BEFORE UPDATE ON ledger_entries BEGIN "
+                "SELECT 1; END"
+            ),
         ],
         ["CREATE TRIGGER cheap AFTER UPDATE ON ledger_accounts BEGIN SELECT 1; END"],
     ],

@@ -39,7 +39,9 @@ TAMPERINGS = {
     "a release of another version": "UPDATE ledger_releases SET version_id = 'v2'",
     "a release that nobody paid for": FREE,
     "a release that is gone": "DELETE FROM ledger_releases",
-    "a charge that is smaller": "UPDATE ledger_entries SET primary_change = 1 WHERE action = 'debit'",
+    "a charge that is smaller": (
+        "UPDATE ledger_entries SET primary_change = 1 WHERE action = 'debit'"
+    ),
     "a charge on another account": (
         "UPDATE ledger_entries SET account = 'population:people' WHERE action = 'debit'"
     ),
@@ -71,14 +73,16 @@ TAMPERINGS = {
         "INSERT INTO access_grants SELECT analyst_id, 'flats', granted_at FROM access_grants"
     ),
     "bounds that make noise small": (
-        "UPDATE dataset_versions SET schema = {json}replace(CAST(schema AS TEXT), '100.0', '0.1'){end}"
+        "UPDATE dataset_versions SET schema = {json}replace(CAST(schema AS TEXT), '100.0', "
+        "'0.1'){end}"
     ),
     "a policy that allows more": (
         "UPDATE datasets SET policy = {json}replace(CAST(policy AS TEXT), '2.0', '99.0'){end}"
     ),
     "a data set with a cap of its own": "UPDATE datasets SET population = 'mine'",
     "a profile that says something else": (
-        "UPDATE dataset_versions SET profile = {json}replace(CAST(profile AS TEXT), '0.3', '9'){end}"
+        "UPDATE dataset_versions SET profile = {json}replace(CAST(profile AS TEXT), '0.3', "
+        "'9'){end}"
     ),
 }
 

@@ -13,6 +13,7 @@ from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Privacy
+from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.ledger.model import Charge, Standing
@@ -28,6 +29,7 @@ from reticent_server.pipeline.services import Services
 from support.installations.small import Installation, opened
 
 ASK = Ask("people", Sum("y"), Privacy(0.5, 1e-6), "key")
+COUNT = replace(ASK, query=Count(where="x > 0"), privacy=Privacy(2.0, 1e-6))
 
 
 @pytest.fixture
@@ -65,6 +67,25 @@ def test_an_account_that_adds_up_rho_keeps_zcdp_s(
     assert replace(standing, analyst=None).has_gaussian
 
 
+def test_a_count_has_the_noise_of_its_own_profile(
+    services: Services, installation: Installation, basic: Principal
+) -> None:
+    plan, standing = plan_with_accounts(services, basic, COUNT)
+    assert plan.lone
+    assert plan.gaussian_rho is None
+    facts = services.catalog.facts("people")
+    usual = planning.plan(facts, COUNT.query, COUNT.privacy, gaussian=True)
+    assert plan.cost.rho > 1.1 * usual.cost.rho
+    release = json.loads(answer(services, basic, COUNT))
+    assert release["charged"]["rho"] == pytest.approx(plan.cost.rho / 1e12, abs=1e-11)
+    assert release["result"]["standard_error"] == pytest.approx(2.2466, abs=1e-4)
+    assert standing.analyst is not None
+    mixed = replace(standing, analyst=replace(standing.analyst, rule="gdp"))
+    assert (mixed.has_gaussian, mixed.adds_up, Standing(None, None).adds_up) == (True, False, False)
+    ana = services.access.authenticate(installation.keys["ana"])
+    assert not plan_with_accounts(services, ana, COUNT)[0].lone
+
+
 def test_a_forecast_turns_rho_back_as_the_plan_turned_it(
     services: Services, basic: Principal
 ) -> None:
@@ -91,10 +112,12 @@ KEPT: dict[str, Any] = {
 """What is stored of the plan, by how it was charged."""
 
 
-def charged(services: Services, analyst: Principal, by: str) -> Plan:
+def charged(services: Services, analyst: Principal, by: str, ask: Ask = ASK) -> Plan:
     """The ask, charged and then abandoned."""
     facts = services.catalog.facts("people")
-    plan = planning.plan(facts, ASK.query, ASK.privacy, gaussian=by == "gaussian")
+    plan = planning.plan(
+        facts, ask.query, ask.privacy, gaussian=by == "gaussian", counted=ask is COUNT
+    )
     outcome = services.ledger.reserve(
         Charge(
             analyst_id=analyst.id,
@@ -102,7 +125,7 @@ def charged(services: Services, analyst: Principal, by: str) -> Plan:
             version_id=plan.facts.version_id,
             population=plan.facts.population,
             cost=plan.cost,
-            request=ASK.canonical(),
+            request=ask.canonical(),
             idempotency_key="key",
             promise=KEPT[by](promise_json(plan)),
         )
@@ -130,3 +153,15 @@ def test_an_abandoned_release_is_computed_by_the_conversion_that_it_was_charged_
         expected = gaussian.rho_units if by == "gaussian" else conversions.rho_units
         assert plan.cost.rho == pytest.approx(expected(0.5, 1e-6), rel=1e-4)
         assert services.ledger.verify() == []
+
+
+def test_an_abandoned_count_is_computed_by_its_own_profile(installation: Installation) -> None:
+    key = installation.analyst("carl", epsilon=10, delta=1e-3)
+    settings = installation.settings.model_copy(update={"lease_seconds": 1})
+    with opened(settings) as services:
+        carl = services.access.authenticate(key)
+        plan = charged(services, carl, "gaussian", COUNT)
+        assert plan.lone
+        services.clock.sleep(1.1)
+        assert recover(services) == 1
+        assert json.loads(answer(services, carl, COUNT))["status"] == "reply"

@@ -181,7 +181,10 @@ def test_credentials_come_from_the_environment_and_are_in_no_text(
     parquet_folder._service.cache_clear()
     assert refused.value.__suppress_context__
     assert failed.value.__context__ is None
-    said = f"{refused.value.detail} {failed.value.detail} {reader!r} {source!r} {''.join(capfd.readouterr())}"
+    said = (
+        f"{refused.value.detail} {failed.value.detail} {reader!r} {source!r} "
+        f"{''.join(capfd.readouterr())}"
+    )
     assert SECRET not in said
     assert "STRANGER" not in said
 

@@ -127,7 +127,8 @@ def test_strict_refuses_what_would_be_clipped(vault: Vault, tmp_path: Path) -> N
     assert vault.read(loaded.source, ["x"]).to_pydict() == {"x": [0.0, 9.0, 9.0, 0.0]}
     message = refusal(vault, file, *columns, strict=True)
     assert message == (
-        "In row 3 (line 4), column x: '9.5' is outside [0, 9] (strict); in row 4 (line 5): '-4' is outside [0, 9] (strict). "
+        "In row 3 (line 4), column x: '9.5' is outside [0, 9] (strict); in row 4 (line 5): '-4' "
+        "is outside [0, 9] (strict). "
         "In row 3 (line 4), column k: '-1' is outside [0, 9] (strict)."
     )
 

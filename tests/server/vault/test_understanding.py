@@ -12,9 +12,11 @@ from reticent_server.catalog.schema_file import read_schema
 from reticent_server.domain.reading import PLAIN, STYLES, UNSAID, NumberStyle, Reading, read_reading
 from reticent_server.errors import CuratorError
 from reticent_server.vault.column_scan import ColumnScan
+from reticent_server.vault.csv_file import csv_blocks
 from reticent_server.vault.draft import ProposedColumn, draft_schema, propose
 from reticent_server.vault.files import file_format
 from reticent_server.vault.number_texts import plain_numbers
+from reticent_server.vault.understanding import understood
 from support.databases.vaults import Vault
 from support.tables.files import GERMAN, PENGUINS
 
@@ -80,7 +82,7 @@ def test_what_is_understood_is_loaded_and_what_is_said_is_not_guessed(
     again = sqlite_vault.load(file, read_schema(tmp_path / "s.yaml")).source
     assert sqlite_vault.read(again, ["Einkommen"]).to_pydict()["Einkommen"][0] == 1234.5
     (tmp_path / "s.yaml").write_text(alone + "\nfile: {separator: tab}\n")
-    with pytest.raises(CuratorError, match="has no column"):
+    with pytest.raises(CuratorError, match="looks like `separator: semicolon`"):
         sqlite_vault.load(file, read_schema(tmp_path / "s.yaml"))
 
 
@@ -258,7 +260,8 @@ def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
         "In row 2 (line 3), column x: 'NA' is not a finite number (so in row 4 (line 5)); "
         "in row 3 (line 4): '?' is not a finite number. "
         "In row 2 (line 3), column g: 'c' is not one of the declared levels; "
-        "in row 4 (line 5): the cell is missing; give the column `missing` markers, or fill the cell. "
+        "in row 4 (line 5): the cell is missing; give the column `missing` markers, or fill the "
+        "cell. "
         "Row 5 (line 6) must have 2 cells, like the header, but has 3. "
         "Row 7 (line 8) must have 2 cells, like the header, but has 1."
     )
@@ -285,3 +288,32 @@ def test_what_is_said_is_checked(said: dict[object, object], problem: str) -> No
 def test_zero_bytes_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(CuratorError, match="zero bytes: it is no text, or UTF-16 without"):
         propose(written(tmp_path, content), UNSAID)
+
+
+MIXED = "a;b;c\n" + "1.234,50;12;x\n1,234.50;13;y\n2.345,10;14,5;z\n" * 3
+
+
+def test_numbers_that_are_written_in_two_ways_are_no_silent_categories(tmp_path: Path) -> None:
+    """The preview and the draft say so; of a column of words they do not."""
+    proposal = propose(written(tmp_path, MIXED))
+    known = {column.source: column for column in proposal.columns}
+    assert (known["a"].kind, known["b"].kind) == ("categorical", "numeric")
+    assert "not all written in one way" in known["a"].warning
+    assert known["b"].warning == known["c"].warning == ""
+    assert "# its cells are numbers" in draft_schema(written(tmp_path, MIXED))
+
+
+def test_a_file_that_is_written_otherwise_than_the_schema_says_is_told_how(tmp_path: Path) -> None:
+    """Not by a header with signs of the wrong encoding."""
+    said = Reading("csv", "windows-1252", "semicolon", "double", "comma", "point", 3)
+    wanted = ["Größe", "Ort"]
+    cp1252, utf8 = (written(tmp_path, GERMAN.encode(code), code) for code in ("cp1252", "utf-8"))
+    assert understood(cp1252, said, wanted, ["Größe"]) == said
+    with pytest.raises(CuratorError) as caught:
+        understood(utf8, said, wanted, ["Größe"])
+    assert "`encoding: windows-1252`, and this file looks like `encoding: utf-8`" in str(
+        caught.value
+    )
+    assert "Ã" not in str(caught.value)
+    with pytest.raises(CuratorError, match=r"has no column 'Alter'"):
+        list(csv_blocks(cp1252, ["Alter"], understood(cp1252, said, ["Alter"], []), None))

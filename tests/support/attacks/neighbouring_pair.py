@@ -2,7 +2,7 @@
 """Two neighbouring data sets in one server, and what an outsider can measure of their releases."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,16 +17,20 @@ from reticent_server.pipeline.profile import release_profile
 from support.installations.small import SCHEMA, Installation, opened, serving
 
 SIDES = ("left", "right")
+Number = Callable[[dict[str, Any]], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One release as its caller sees it: status, the number asked for, and seconds."""
+    """One release as its caller sees it: status, the number asked for, and seconds; `numbers`: all
+    that its reply holds, where they were asked for.
+    """
 
     status: str
     value: float
     seconds: float
     rho: float
+    numbers: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,16 +107,23 @@ class Prober:
     key: str
 
     def outcomes(
-        self, query: dict[str, Any], privacy: dict[str, float], count: int, clients: int = 4
+        self,
+        query: dict[str, Any],
+        privacy: dict[str, float],
+        count: int,
+        clients: int = 4,
+        every: Number | None = None,
     ) -> dict[str, list[Outcome]]:
-        """`count` outcomes for each of the two."""
+        """`count` outcomes for each of the two. every: the numbers of a result
+        that are kept; None: the one of `_number`.
+        """
         order = np.random.default_rng(3).permutation(np.repeat([0, 1], count))
         asks = [{"dataset": SIDES[i], "query": query, "privacy": privacy} for i in order]
 
         def work(mine: list[dict[str, Any]]) -> list[Outcome]:
             headers = {"Authorization": f"Bearer {self.key}"}
             with httpx.Client(base_url=self.url, headers=headers, timeout=120) as http:
-                return [_outcome(http, ask) for ask in mine]
+                return [_outcome(http, ask, every) for ask in mine]
 
         parts = [asks[i::clients] for i in range(clients)]
         with ThreadPoolExecutor(clients) as pool:
@@ -124,14 +135,16 @@ class Prober:
         return found
 
 
-def _outcome(http: httpx.Client, ask: dict[str, Any]) -> Outcome:
+def _outcome(http: httpx.Client, ask: dict[str, Any], every: Number | None) -> Outcome:
     started = time.perf_counter()
     reply = http.post("/v1/releases", json=ask)
     seconds = time.perf_counter() - started
     assert reply.status_code == 201, reply.text
     release = reply.json()
-    value = _number(release["result"]) if release["result"] else float("nan")
-    return Outcome(release["status"], value, seconds, release["charged"]["rho"])
+    result, status, rho = release["result"], release["status"], release["charged"]["rho"]
+    if every is not None:
+        return Outcome(status, float("nan"), seconds, rho, every(result) if result else ())
+    return Outcome(status, _number(result) if result else float("nan"), seconds, rho)
 
 
 def _number(result: dict[str, Any]) -> float:

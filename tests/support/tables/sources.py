@@ -84,7 +84,10 @@ def write_sql(url: str, table: Sequence[Row], name: str = "people") -> str:
     types = "REAL INTEGER" if sqlite else '"double precision" smallint'
     real, small = types.replace('"', "").rsplit(" ", 1)
     yes = "INTEGER" if sqlite else "BOOLEAN"
-    columns = f"id BIGINT{'' if sqlite else ' PRIMARY KEY'}, y {real}, x {real}, k {small}, b {yes}, g TEXT, m {'REAL' if sqlite else 'NUMERIC'}"
+    columns = (
+        f"id BIGINT{'' if sqlite else ' PRIMARY KEY'}, y {real}, x {real}, k {small}, b {yes}, g "
+        f"TEXT, m {'REAL' if sqlite else 'NUMERIC'}"
+    )
     with connected(place, autocommit=True) as connection:
         execute(connection, f"CREATE TABLE {name} ({columns})")
         for start in range(0, len(table), 500):

@@ -12,7 +12,8 @@ from reticent_server.domain.principal import Principal
 from reticent_server.errors import WeakSignIn
 
 _WEAK = (
-    "The identity provider does not say that you signed in as this account asks for (a second factor, for "
+    "The identity provider does not say that you signed in as this account asks for (a second "
+    "factor, for "
     "example). Sign in there again that way."
 )
 

@@ -52,7 +52,8 @@ ASSUMPTIONS = (
     "The solution lies within the planned distance of the pilot fit.",
 )
 SCALE_NOTE = (
-    "Standard errors count the privacy noise at the curvature that the pilot released; the noise's own "
+    "Standard errors count the privacy noise at the curvature that the pilot released; the "
+    "noise's own "
     "scale depends on the data and is not shown."
 )
 # of ε, the fit gets the other 11: more for the pilot makes standard errors surer and the fit

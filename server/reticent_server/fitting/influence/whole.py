@@ -14,7 +14,8 @@ def check_whole(facts: DatasetFacts, design: Design) -> None:
     """A unit of one row, and all n records in use."""
     if facts.schema.unit.many_rows:
         raise InvalidQuery(
-            "This mechanism is proved for tables whose protected unit has exactly one row; here it may "
+            "This mechanism is proved for tables whose protected unit has exactly one row; here "
+            "it may "
             "have none, or more."
         )
     if design.where is not None:

@@ -44,9 +44,13 @@ class PublicModel:
 
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
         """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
+        return self.curvature_over(score, theta, self.variance(C))
+
+    def curvature_over(self, score: Score, theta: FloatArray, variance: FloatArray) -> FloatArray:
+        """The same, where the way to the solution has these variances (rows,) of predictors."""
         eta = self.predictor(score, theta)
         w, m = self.weights(score, eta)
-        return self._moment(w * m**2 * score.expected(eta, self.variance(C)))
+        return self._moment(w * m**2 * score.expected(eta, variance))
 
     def _moment(self, h: FloatArray, factor: float = 1.0) -> FloatArray:
         """`factor` times T (mean h uuᵀ) Tᵀ (q, q), h (rows,): of many columns as the product of a
@@ -61,17 +65,14 @@ class PublicModel:
     @cached_property
     def _weighed_rows(self) -> FloatArray:
         """(rows, q) T u."""
+        if self.whitening.as_expected:
+            return self.whitening.rows
         return np.asarray(self.whitening.rows @ self.frequency.T)
 
     def variance(self, C: FloatArray) -> FloatArray:
-        """(rows,) of predictors where the way that is left has the covariance C (q, q): a forecast
-        asks twice for each.
-        """
-        kept: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_kept")
-        if kept is None or kept[0] is not C:  # one object, so that threads never mix two
-            U = self.whitening.rows
-            kept = self.__dict__["_kept"] = (C, np.sum(U @ C * U, axis=1))
-        return kept[1]
+        """(rows,) of predictors where the way that is left has the covariance C (q, q)."""
+        U = self.whitening.rows
+        return np.asarray(np.sum(U @ C * U, axis=1))
 
     def meat(self, score: Score, theta: FloatArray) -> FloatArray:
         """Q (q, q), the second moment of the scores, to be expected of a settled fit."""

@@ -67,7 +67,8 @@ def _plan(facts: DatasetFacts, query: BinnedResiduals, offer: PrivacyCost) -> Bi
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if design.response is None or len(design.names) != len(query.coefficients):
         raise InvalidQuery(
-            f"The formula has {len(design.names)} terms; give a coefficient for each, in their order."
+            f"The formula has {len(design.names)} terms; give a coefficient for each, in their "
+            "order."
         )
     if query.bins is not None and any(a >= b for a, b in pairwise(query.bins)):
         raise InvalidQuery("bins must be edges in increasing order.")

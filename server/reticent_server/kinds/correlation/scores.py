@@ -40,7 +40,8 @@ class Standardised:
         2 * WITHIN**2
     )  # of a score, where the spread is right
     estimand: ClassVar[str] = (
-        "correlation of columns that are clipped to 2.5 robust standard deviations about their middle"
+        "correlation of columns that are clipped to 2.5 robust standard deviations about their "
+        "middle"
     )
 
     @property

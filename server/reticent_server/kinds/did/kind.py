@@ -31,16 +31,24 @@ _NOT_DUMMY = (
     "`treated` is a boolean column, an integer column with bounds 0 and 1, or one of two levels."
 )
 _NO_START = (
-    "On a data set with one row a person say when the treatment starts, such as start=2020; without it `treated` must change "
+    "On a data set with one row a person say when the treatment starts, such as start=2020; "
+    "without it `treated` must change "
     "within persons, for whom a data set with `unit: {column: person_id, max_rows: 8}` is needed."
 )
-_OUTSIDE = "`start` must lie above the lower bound of the column of periods, and not above its upper bound."
-_CHANGE = "The coefficient of did is the mean change of the treated from before to after the start, less that of the others"
+_OUTSIDE = (
+    "`start` must lie above the lower bound of the column of periods, and not above its upper "
+    "bound."
+)
+_CHANGE = (
+    "The coefficient of did is the mean change of the treated from before to after the start, "
+    "less that of the others"
+)
 _STATUS = (
     "The coefficient of did is the two-way fixed-effects estimate of the effect of being treated"
 )
 _STAGGERED = (
-    "Where persons are treated from different periods on, and effects differ between them or grow with time, this one number "
+    "Where persons are treated from different periods on, and effects differ between them or "
+    "grow with time, this one number "
     "weighs some effects negatively (Goodman-Bacon 2021): look at an event_study too."
 )
 

@@ -41,8 +41,14 @@ from reticent_server.kinds.shared.linear.plan import (
 )
 from reticent_server.kinds.shared.linear.query import LinearRegression
 
-_PERSONS = "A discontinuity is proved for tables whose protected unit has exactly one row; here it may have none, or more."
-_OUTSIDE = "The cut-off must lie within the declared bounds of the running column, with values on both sides."
+_PERSONS = (
+    "A discontinuity is proved for tables whose protected unit has exactly one row; here it may "
+    "have none, or more."
+)
+_OUTSIDE = (
+    "The cut-off must lie within the declared bounds of the running column, with values on both "
+    "sides."
+)
 _WIDE = "The bandwidth must not be wider than the declared bounds of the running column are apart."
 
 
@@ -60,7 +66,10 @@ class Discontinuity(Query):
     bandwidth: Annotated[
         Positive,
         Field(
-            description="How far from the cut-off records count at all, in the units of `running`: choose it without looking at the data."
+            description=(
+                "How far from the cut-off records count at all, in the units of `running`: "
+                "choose it without looking at the data."
+            )
         ),
     ]
     where: Where = None

@@ -35,13 +35,18 @@ from reticent_server.kinds.shared.treatment import (
     whole_numbers,
 )
 
-_SAME = "`treatment_time` and `time` are two columns: when a person is treated first, and the period of the row."
+_SAME = (
+    "`treatment_time` and `time` are two columns: when a person is treated first, and the period "
+    "of the row."
+)
 _SAID = (
-    "The coefficient of event_time[k] is the difference between the response k periods after the first treatment and one period before "
+    "The coefficient of event_time[k] is the difference between the response k periods after the "
+    "first treatment and one period before "
     "it, compared with those who are not treated then"
 )
 _CAUTION = (
-    "Where cohorts differ in their effects, coefficients of a two-way fixed-effects event study mix the cohorts' effects of several "
+    "Where cohorts differ in their effects, coefficients of a two-way fixed-effects event study "
+    "mix the cohorts' effects of several "
     "times (Sun & Abraham 2021)."
 )
 
@@ -56,7 +61,10 @@ class EventStudy(Query):
     treatment_time: Annotated[
         Name,
         Field(
-            description="The column of the period of the person's first treatment, the same in all rows; missing: never treated."
+            description=(
+                "The column of the period of the person's first treatment, the same in all rows; "
+                "missing: never treated."
+            )
         ),
     ]
     time: Period

@@ -81,9 +81,13 @@ _MOST_ADDED = 0.7  # of ln α: beyond it the fit is further off than a square te
 _TINY = 1e-12  # keeps quotients within the floats
 _MICROSECONDS = 0.3  # of a record: a digamma function and its predictor again; measured .15
 _LAW_MS = 500.0  # measured 220 to 360 at 10⁴ records, where the fit takes 250
-_PERSONS = "A dispersion is estimated where the protected unit has exactly one row; here it may have none, or more. Give dispersion=."
+_PERSONS = (
+    "A dispersion is estimated where the protected unit has exactly one row; here it may have "
+    "none, or more. Give dispersion=."
+)
 POISSON_LIKE = (
-    "The counts are hardly more dispersed than a Poisson law's: the dispersion is at most what is shown, and has no "
+    "The counts are hardly more dispersed than a Poisson law's: the dispersion is at most what "
+    "is shown, and has no "
     "interval."
 )
 UNKNOWN = "The dispersion has no interval: its information is below the noise at this epsilon."

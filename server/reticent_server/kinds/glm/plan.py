@@ -33,12 +33,17 @@ from reticent_server.kinds.shared.answers import MAXIMUM_LIKELIHOOD, ROBUST_LIKE
 
 _RADII = (1.0, 2.0, 3.0, 4.0)  # R²/q of which tuning="planned" takes one
 DISPERSED_ONLY = (
-    f"The {', '.join(law.name for law in FAMILIES.values() if law.dispersed)} family has a dispersion; "
+    f"The {', '.join(law.name for law in FAMILIES.values() if law.dispersed)} family has a "
+    "dispersion; "
     "no other has one."
 )
-NO_LINK = "The family has no such link: the binomial has logit, probit, cloglog and log, the others one each."
+NO_LINK = (
+    "The family has no such link: the binomial has logit, probit, cloglog and log, the others "
+    "one each."
+)
 LIKELIHOOD = (
-    "what maximum likelihood estimates on all records in use; the scores of the few records with the largest ones are cut, and intervals "
+    "what maximum likelihood estimates on all records in use; the scores of the few records with "
+    "the largest ones are cut, and intervals "
     "allow for it"
 )
 NO_RISK = (
@@ -162,7 +167,10 @@ class GlmModel:
             f"min(1, {radius_squared:g}/|{row}|^2) with the matrix A of `weighting`"
         )
         if score.varies:
-            text += f", m the square root of a record's information relative to that at eta = {score.start:.6g}"
+            text += (
+                ", m the square root of a record's information relative to that at eta = "
+                f"{score.start:.6g}"
+            )
         return text + (
             "; constants planned for the smallest error at this epsilon" if self.planned else ""
         )

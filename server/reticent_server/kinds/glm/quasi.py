@@ -18,16 +18,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
-from reticent_server.fitting.curvature import STEADY, Growing, ScoreCurvature
+from reticent_server.fitting.curvature import STEADY, Growing, ScoreCurvature, log_link
 from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
 from reticent_server.numerics import families as laws
 from reticent_server.numerics.dispersion import estimated_dispersion
 
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
-_GROWTH = (
-    -3.0,
-    2.0,
-)  # changes of η of which the mean score is told: beyond them residuals are cut, or all alike
 _SLOPE_STEP = 1e-3  # of η, of a difference
 _GRID = 2001  # points of η at which the score's bound is taken
 # stands for an unbounded one: every bounded score is at its end there, within the floats
@@ -146,12 +142,6 @@ class LogScore(QuasiScore):
     @property
     def curvature(self) -> ScoreCurvature:
         return Growing(log_link)
-
-
-def log_link(change: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """eᵈ − 1 and its derivative, of changes (rows,) of a predictor with the link log."""
-    cut = np.clip(change, *_GROWTH)
-    return np.expm1(cut), np.exp(cut)
 
 
 @lru_cache(maxsize=1024)  # scores: a plan asks for that of each of its steps hundreds of times

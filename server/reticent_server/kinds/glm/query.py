@@ -34,7 +34,10 @@ else:
 Dispersion = Annotated[
     Annotated[float, Strict(), Ge(0.001), Le(100), AllowInfNan(False)] | None,
     Field(
-        description="α of the negative binomial, V = μ + αμ²; null: estimated with the coefficients. No other family has one."
+        description=(
+            "α of the negative binomial, V = μ + αμ²; null: estimated with the coefficients. No "
+            "other family has one."
+        )
     ),
 ]
 
@@ -48,7 +51,8 @@ class Glm(Query):
         AnyFamily,
         Field(
             description="Of the response: 0/1 (binomial), counts (poisson, negative_binomial), positive (gamma), any number (gaussian), "
-            "or one of several levels, without order (multinomial) or in the order of the schema (ordinal)."
+            "or one of several levels, without order (multinomial) or in the order of the schema "
+            "(ordinal)."
         ),
     ]
     where: Where = None
@@ -56,14 +60,17 @@ class Glm(Query):
         PlannedTuning | None,
         Field(
             description="Where Pearson residuals are cut; null: the family's default (binomial: not at all). "
-            "planned: chosen for the smallest error at this ε, which moves what is estimated with it."
+            "planned: chosen for the smallest error at this ε, which moves what is estimated "
+            "with it."
         ),
     ] = None
     mechanism: Literal["newton", "influence"] = "newton"
     calibration: Annotated[
         Literal["ptr", "asymptotic"] | None,
         Field(
-            description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+            description=(
+                "Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+            )
         ),
     ] = None
     confidence_level: Level = 0.95
@@ -71,7 +78,10 @@ class Glm(Query):
     link: Annotated[
         Link | None,
         Field(
-            description="Of the binomial: logit, probit, cloglog, or log for relative risks; null: the family's canonical one."
+            description=(
+                "Of the binomial: logit, probit, cloglog, or log for relative risks; null: the "
+                "family's canonical one."
+            )
         ),
     ] = None
     weights: Weights = None
@@ -82,21 +92,28 @@ class Glm(Query):
     exposure: Annotated[
         Name | None,
         Field(
-            description="A column of time or persons at risk with a lower bound above 0, in the link log: exp(coefficient) is a ratio of rates."
+            description=(
+                "A column of time or persons at risk with a lower bound above 0, in the link "
+                "log: exp(coefficient) is a ratio of rates."
+            )
         ),
     ] = None
     by: By = None
     fit_statistics: Annotated[
         Flag,
         Field(
-            description="Also R² and the residual standard deviation, for a tenth of the budget; binomial with the logit link or gaussian, newton, without by or tuning, only."
+            description=(
+                "Also R² and the residual standard deviation, for a tenth of the budget; "
+                "binomial with the logit link or gaussian, newton, without by or tuning, only."
+            )
         ),
     ] = False
     target: Annotated[
         Literal["robust", "likelihood"],
         Field(
             description="likelihood: what maximum likelihood estimates on all records; the few largest scores are cut, and intervals allow for it "
-            "(newton; one row a person; not with by or the binomial's log link). robust: residuals and leverage are bounded, which moves what is estimated."
+            "(newton; one row a person; not with by or the binomial's log link). robust: "
+            "residuals and leverage are bounded, which moves what is estimated."
         ),
     ] = "robust"
     kind: Literal["glm"] = field(default="glm", kw_only=True)

@@ -15,7 +15,8 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.shared.linear.statistics import plan_linear_statistics
 
 _ONLY = (
-    "fit_statistics is for the binomial family with the logit link, or the gaussian family, by the newton "
+    "fit_statistics is for the binomial family with the logit link, or the gaussian family, by "
+    "the newton "
     "mechanism, without by or tuning."
 )
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kind `hazard_regression`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from annotated_types import MaxLen, MinLen
@@ -10,11 +10,15 @@ from pydantic import Field
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
+from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Text, Where
+from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
+
+ONE_ROW = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", or make one row of each person.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,10 @@ class HazardRegression(Query):
     offset: Annotated[
         Name | None,
         Field(
-            description="A numeric column that is added to the logarithm of the hazard, with the coefficient 1."
+            description=(
+                "A numeric column that is added to the logarithm of the hazard, with the "
+                "coefficient 1."
+            )
         ),
     ] = None
     exposure: Annotated[
@@ -52,10 +59,26 @@ class HazardRegression(Query):
             "the offset is its logarithm."
         ),
     ] = None
+    target: Annotated[
+        Literal["robust", "likelihood"],
+        Field(
+            description="likelihood: what Cox's regression estimates on all records; the few largest scores are cut, and intervals allow for it "
+            "(one row a person). robust: persons far from the middle count less, which moves what is estimated."
+        ),
+    ] = "robust"
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
+    def other_target(self) -> "HazardRegression | None":
+        """Cox's partial likelihood beside a robust fit, and the reverse."""
+        target: Literal["robust", "likelihood"] = (
+            "likelihood" if self.target == "robust" else "robust"
+        )
+        return replace(self, target=target)
 
-def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> HazardPlan:
+
+def _plan(
+    facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost
+) -> HazardPlan | PartialPlan:
     asked = parse_hazards(
         query.formula,
         facts,
@@ -65,6 +88,11 @@ def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> H
         offset=query.offset,
         exposure=query.exposure,
     )
+    robust = query.target == "robust"
+    if facts.schema.unit.max_rows == 1:
+        return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust)
+    if not robust:
+        raise InvalidQuery(ONE_ROW)
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
 
 
@@ -78,6 +106,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x"),
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
         HazardRegression("Surv(k, b) ~ x", offset="y"),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood"),
     ),
     page="hazards",
 )

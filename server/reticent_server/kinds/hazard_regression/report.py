@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 OFFSET_LEANS = (
-    "A slope of a term that goes with the offset may be too near to 0, by .4 standard errors where half of the offset's variance "
+    "A slope of a term that goes with the offset may be too near to 0, by .4 standard errors "
+    "where half of the offset's variance "
     "goes with it: its interval of 95 % then covers .88."
 )
 
@@ -54,13 +55,13 @@ class Baseline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardFit(RegressionResult):
     """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the
-    cumulative hazard at which a person's follow-up ends. The matrix of `weighting` is (k, k + 1):
-    its rows begin with a constant.
+    cumulative hazard at which a person's follow-up ends, of a robust fit. The matrix of `weighting`
+    is (k, k + 1): its rows begin with a constant.
     """
 
     cuts: tuple[float, ...]
-    stop: float
     baseline: Baseline
+    stop: float | None = None
 
 
 def hazard_fit(
@@ -137,8 +138,10 @@ def _reference(coding: TermCoding, point: Point) -> np.ndarray:
 
 def _estimand(point: Point) -> str:
     return (
-        "Logarithms of hazard ratios of proportional hazards, constant between the cuts, where follow-up stops at the "
-        f"cumulative hazard {point.stop:g}; weights min(1, {point.radius_squared:g}/|A(1, x)|^2) with the matrix A of "
+        "Logarithms of hazard ratios of proportional hazards, constant between the cuts, where "
+        "follow-up stops at the "
+        f"cumulative hazard {point.stop:g}; weights min(1, {point.radius_squared:g}/|A(1, x)|^2) "
+        "with the matrix A of "
         "`weighting`"
     )
 

@@ -33,7 +33,10 @@ _SIGNAL_AN_INTERVAL = 100.0
 """n sqrt(2 rho) for each interval: events in it, about n/16, are then at least three sd of their
 noise."""
 
-_FORM = "write Surv(time, event), or Surv(start, time, event) where persons come under observation later, and '~'"
+_FORM = (
+    "write Surv(time, event), or Surv(start, time, event) where persons come under observation "
+    "later, and '~'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +115,16 @@ def _checked_columns(facts: DatasetFacts, start: str | None, time: str, event: s
         raise InvalidQuery("The columns of Surv(...) must be different.")
     if not declared(facts, event).is_dummy:
         raise InvalidQuery(
-            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
+            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it "
+            "was seen."
         )
     for column in [declared(facts, name) for name in named[:-1]]:
         if not column.kind.is_number or column.is_dummy:
             raise InvalidQuery("time and start must be numeric or integer columns.")
         if column.lower < 0 or column.upper <= 0:
             raise InvalidQuery(
-                "time and start must have declared bounds that are not below 0, and an upper one above 0."
+                "time and start must have declared bounds that are not below 0, and an upper one "
+                "above 0."
             )
     return declared(facts, time)
 

@@ -15,7 +15,7 @@ from reticent_server.fitting.results import Value
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Name, Text
 from reticent_server.kinds.iqr.by_ptr import plan_iqr
-from reticent_server.kinds.iqr.by_quantiles import plan_range
+from reticent_server.kinds.iqr.by_quantiles import QUARTILES, plan_range, range_with_interval
 from reticent_server.kinds.shared.columns import (
     all_records,
     mask,
@@ -23,7 +23,8 @@ from reticent_server.kinds.shared.columns import (
     sufficient,
     whole_columns,
 )
-from reticent_server.kinds.shared.quantile_cells import PerPerson
+from reticent_server.kinds.shared.quantile_cells import CodeMap, PerPerson
+from reticent_server.kinds.shared.quantile_intervals import INTERVALS, plan_quantile_intervals
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Iqr(Query):
     mechanism: Literal["quantiles", "ptr"] = "quantiles"
     where: Annotated[Text | None, Field(description="For quantiles only.")] = None
     per: PerPerson = None
+    intervals: Annotated[bool, Field(description=INTERVALS)] = False
     kind: Literal["iqr"] = field(default="iqr", kw_only=True)
 
 
@@ -43,9 +45,13 @@ def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
     if query.mechanism == "quantiles":
         column = numeric_column(facts, query.column)
         design = mask(facts, query.where, query.column)
+        if query.intervals:
+            rows = CodeMap(design, column)
+            asked = (QUARTILES, offer.rho, query.per)
+            return plan_quantile_intervals(facts, rows, *asked, range_with_interval)
         return plan_range(facts, design, column, offer.rho, query.per)
-    if query.per is not None:
-        raise InvalidQuery("per is for the mechanism quantiles only.")
+    if query.per is not None or query.intervals:
+        raise InvalidQuery("per and intervals are for the mechanism quantiles only.")
     all_records(query.where, "quantiles")
     (column,) = whole_columns(facts, (query.column,))
     return plan_iqr(facts, column, sufficient(offer))
@@ -57,7 +63,12 @@ KIND = Kind(
     asks="How wide is the middle half of a column?",
     plan=_plan,
     result=Value,
-    examples=(Iqr("y"), Iqr("y", "ptr"), Iqr("y", where="x > 0")),
+    examples=(
+        Iqr("y"),
+        Iqr("y", "ptr"),
+        Iqr("y", where="x > 0"),
+        Iqr("y", intervals=True),
+    ),
     page="quantiles-and-medians",
     title="Interquartile range",
 )

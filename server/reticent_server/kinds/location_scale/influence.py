@@ -88,7 +88,9 @@ class AsymptoticLocationScalePlan(Planned):
             answers=self.pilot.answers,
             columns=self.pilot.columns,
             rho=own_cost.rho,
-            mechanism="exact solution of Huber's Proposal 2 with noise by its influence, asymptotic",
+            mechanism=(
+                "exact solution of Huber's Proposal 2 with noise by its influence, asymptotic"
+            ),
             reference="Avella-Medina (2021), Theorem 1 and Example 1",
             passes=self.pilot.passes + 1,
             column_ms=self._column_ms,

@@ -54,13 +54,16 @@ Pair = Annotated[list[EntryT], MinLen(2), MaxLen(2)]
 NOT_SETTLED = (
     "Location and scale were still moving after the last step and are given without intervals: a "
     "single value may be held by so many records (from {least:.0%} to {most:.0%} on, as the others "
-    "lie on both sides or on one) that this scale would be 0. Ask for quantiles, which every column "
+    "lie on both sides or on one) that this scale would be 0. Ask for quantiles, which every "
+    "column "
     "has, or for a larger tuning."
 )
 NOT_ESTIMABLE = (
-    "Location and scale are not identifiable here and are given without intervals: too few records lie "
+    "Location and scale are not identifiable here and are given without intervals: too few "
+    "records lie "
     "within {c:g} scales of the location, as where a single value is held by most of them (near "
-    "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this epsilon and "
+    "{least:.0%} to {most:.0%} and above) or the column is constant, or the noise at this "
+    "epsilon and "
     "number of records hides how many do."
 )
 

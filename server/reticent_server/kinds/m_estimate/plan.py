@@ -118,7 +118,8 @@ def plan_m_estimate(
     part = MEstimate(lattice, STEPS_IN_C, query.base, lower, upper, limits, _MOST_CELLS, epsilon)
     if not (0 < lattice.size <= _MOST_STEPS and _width(part) <= tuning * _MOST_CELLS):
         raise InvalidQuery(
-            "tuning and the bounds are too far apart; give a larger tuning, or lower and upper nearer "
+            "tuning and the bounds are too far apart; give a larger tuning, or lower and upper "
+            "nearer "
             f"to each other ({_MOST_CELLS:,} times the tuning apart at most)."
         )
     part = _with_cells(part, tuning, facts.n)

@@ -11,7 +11,8 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.results import Value
+from reticent_server.fitting.normal import CONFIDENCE
+from reticent_server.fitting.results import OpenInterval, Value
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Text
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
@@ -29,7 +30,12 @@ from reticent_server.kinds.shared.columns import (
     whole_columns,
 )
 from reticent_server.kinds.shared.one_row import counted
-from reticent_server.kinds.shared.quantile_cells import PerPerson
+from reticent_server.kinds.shared.quantile_cells import CodeMap, PerPerson
+from reticent_server.kinds.shared.quantile_intervals import (
+    Intervals,
+    plan_quantile_intervals,
+    without_groups,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +49,17 @@ class Median(Query):
     where: Annotated[Text | None, Field(description="For the exponential mechanism only.")] = None
     by: By = None
     per: PerPerson = None
+    intervals: Intervals = False
     kind: Literal["median"] = field(default="median", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     if query.mechanism == "exponential":
         column = ordered_column(facts, query.column)
+        if query.intervals:
+            without_groups(query.by)
+            rows = CodeMap(mask(facts, query.where, query.column), column)
+            return plan_quantile_intervals(facts, rows, (0.5,), offer.rho, query.per, _shown)
         counted(facts, query.per, query.by)
         if query.by is not None:
             return plan_group_medians(facts, query.where, query.by, column, offer.epsilon)
@@ -59,9 +70,17 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
         raise InvalidQuery("by is for the mechanism exponential only.")
     if query.per is not None:
         raise InvalidQuery("per is for the mechanism exponential only.")
+    if query.intervals:
+        raise InvalidQuery("intervals are for the mechanism exponential only.")
     (column,) = whole_columns(facts, (query.column,))
     plan = plan_ptr_median if query.mechanism == "ptr" else plan_smooth_median
     return plan(facts, column, sufficient(offer))
+
+
+def _shown(values: list[float], intervals: list[OpenInterval], n: int) -> Value:
+    return Value(
+        value=values[0], n=n, confidence_level=CONFIDENCE, confidence_interval=intervals[0]
+    )
 
 
 KIND = Kind(
@@ -76,6 +95,7 @@ KIND = Kind(
         Median("y", "smooth_sensitivity"),
         Median("y", where="x > 0"),
         Median("y", by="g"),
+        Median("y", intervals=True),
     ),
     page="quantiles-and-medians",
 )

@@ -141,7 +141,8 @@ class QuantileModel:
     def estimand(self, radius_squared: float) -> str:
         """The target in words; with `weighting` of the reply it can be computed on any table."""
         return (
-            f"Weighted regression quantile at {self.tau:g}, check loss smoothed over {self.bandwidth:.3g} residual "
+            f"Weighted regression quantile at {self.tau:g}, check loss smoothed over "
+            f"{self.bandwidth:.3g} residual "
             f"scales; weights min(1, {radius_squared:g}/|Ax|^2) with the matrix A of `weighting`"
         )
 
@@ -149,8 +150,10 @@ class QuantileModel:
 def moves(names: list[str]) -> str:
     """What to say where much of a term's variance is downweighted."""
     return (
-        f"Records far from the middle of {', '.join(names)} count less: where the model is an approximation the coefficients are "
-        "those of the weighted fit, not of all records alike. A larger epsilon or a logarithm brings them nearer."
+        f"Records far from the middle of {', '.join(names)} count less: where the model is an "
+        "approximation the coefficients are "
+        "those of the weighted fit, not of all records alike. A larger epsilon or a logarithm "
+        "brings them nearer."
     )
 
 

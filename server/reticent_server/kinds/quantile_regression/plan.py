@@ -27,7 +27,8 @@ from reticent_server.kinds.shared.by import ByPlan, by_plan, formula_by
 from reticent_server.kinds.shared.linear.response import PublicResponse
 
 CROSSING = (
-    "At some places within one scale of the regressors' middle a lower quantile lies above a higher one: the fits' errors "
+    "At some places within one scale of the regressors' middle a lower quantile lies above a "
+    "higher one: the fits' errors "
     "are larger than what lies between them."
 )
 

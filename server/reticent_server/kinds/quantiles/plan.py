@@ -19,7 +19,7 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.results import Share
+from reticent_server.fitting.results import OpenInterval, Share
 from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import (
@@ -39,11 +39,15 @@ MAX_PROBABILITIES = 99  # percentiles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantilesResult:
-    """values (k,) at probabilities (k,), in the units of the data."""
+    """values (k,) at probabilities (k,), in the units of the data; confidence_intervals (k,): of the
+    quantiles of the law that the records come from, sampling and noise counted.
+    """
 
     probabilities: list[Share]
     values: list[float]
     n: int
+    confidence_level: Share | None = None
+    confidence_intervals: list[OpenInterval] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

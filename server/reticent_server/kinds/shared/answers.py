@@ -17,6 +17,7 @@ ROBUST_LOGITS = "Robust (Mallows weights); maximum likelihood may differ"
 ROBUST_QUANTILES = (
     "Robust (quantiles with Mallows weights); unweighted quantile regression may differ"
 )
+PARTIAL_LIKELIHOOD = "Cox's partial likelihood"
 ROBUST_HAZARDS = "Robust (hazards with Mallows weights); Cox's partial likelihood may differ"
 ROBUST_LOCATION = "Robust (Huber's location); the mean may differ"
 IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may differ"
@@ -24,7 +25,10 @@ IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may diffe
 
 def cut_least_squares(c: float) -> str:
     """Of least squares whose residuals are cut at c scales."""
-    return f"Least squares cut at {c:g} residual scales and at far-off records; least squares of all records may differ"
+    return (
+        f"Least squares cut at {c:g} residual scales and at far-off records; least squares of all "
+        "records may differ"
+    )
 
 
 def penalised(answers: str) -> str:

@@ -74,7 +74,8 @@ def all_records(where: str | None, other: str) -> None:
     """Raises InvalidQuery for a condition where a mechanism is proved for all records only."""
     if where is not None:
         raise InvalidQuery(
-            f"This mechanism is proved for all n records; with where, ask for the mechanism {other}."
+            "This mechanism is proved for all n records; with where, ask for the mechanism "
+            f"{other}."
         )
 
 
@@ -99,7 +100,8 @@ def whole_columns(facts: DatasetFacts, names: Sequence[str]) -> tuple[Column, ..
     """The named columns. Raises InvalidQuery unless the mechanisms are proved for them."""
     if facts.schema.unit.many_rows:
         raise InvalidQuery(
-            "This kind is proved for tables whose protected unit has exactly one row; here it may have none, or more."
+            "This kind is proved for tables whose protected unit has exactly one row; here it "
+            "may have none, or more."
         )
     return tuple(_whole_column(facts, name) for name in names)
 

@@ -34,13 +34,19 @@ Part = TypeVar("Part", CountSum, VectorSum, QuantileTree)
 PerAny = Annotated[
     Literal["any"] | None,
     Field(
-        description="Of a data set with several rows a person: `any` counts persons with such a row, once each, with less noise."
+        description=(
+            "Of a data set with several rows a person: `any` counts persons with such a row, "
+            "once each, with less noise."
+        )
     ),
 ]
 PerRow = Annotated[
     Literal["first", "last"] | None,
     Field(
-        description="Of a data set with several rows a person: only each person's first or last such row counts, with less noise."
+        description=(
+            "Of a data set with several rows a person: only each person's first or last such row "
+            "counts, with less noise."
+        )
     ),
 ]
 

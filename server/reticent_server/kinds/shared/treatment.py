@@ -55,7 +55,8 @@ MOST_TERMS = Limits().max_columns - 1
 def too_many_terms(number: int) -> InvalidQuery:
     """The error of a question that gives more terms than a design may have."""
     return InvalidQuery(
-        f"The question gives {number} terms and may give {MOST_TERMS}: use fewer periods, cohorts or covariates, or coarser "
+        f"The question gives {number} terms and may give {MOST_TERMS}: use fewer periods, "
+        "cohorts or covariates, or coarser "
         "periods."
     )
 
@@ -138,7 +139,8 @@ def whole_numbers(facts: DatasetFacts, name: str) -> Column:
     column = declared(facts, name)
     if not (column.kind.is_whole and column.kind.has_mean):
         raise InvalidQuery(
-            "Periods and times of treatment are whole numbers: name a column that is declared as integer."
+            "Periods and times of treatment are whole numbers: name a column that is declared as "
+            "integer."
         )
     return column
 

@@ -75,7 +75,8 @@ class Study(Query):
 
 _NO_INTERCEPT = "Leave 0 out of main: person effects take the place of the intercept."
 _BY_OF_PERSONS = (
-    "A study by groups is not for persons with several rows: a person may have rows in several groups. Ask with a "
+    "A study by groups is not for persons with several rows: a person may have rows in several "
+    "groups. Ask with a "
     "condition (`where`), or with by as a factor among the variables."
 )
 
@@ -135,7 +136,8 @@ def _filled(
     made = filled(design, centres, kept)
     if len(made.terms) > MOST_TERMS:
         raise InvalidQuery(
-            f"With their indicators the variables have more than {MOST_TERMS} columns; leave out variables."
+            f"With their indicators the variables have more than {MOST_TERMS} columns; leave out "
+            "variables."
         )
     said = {c: missing_term(c).name for c in made.filled_columns}
     own = {

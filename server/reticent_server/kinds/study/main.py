@@ -120,7 +120,8 @@ def _place(term: Term, coding: TermCoding) -> int:
         if set(known.factors) == set(term.factors):
             return k + 1
     raise InvalidQuery(
-        "main has a term that is not among the study's columns; add it to variables, and keep the intercept."
+        "main has a term that is not among the study's columns; add it to variables, and keep "
+        "the intercept."
     )
 
 
@@ -202,18 +203,28 @@ def _clusters(freedom: Freedom | None, degrees: FloatArray | None) -> dict[str, 
     }
 
 
-FEW_PERSONS = "No intervals: too few persons vary the scores for errors by person. Fewer terms, or a table of more persons, would help."
-OF_PERSONS = "Least squares over all rows in use, with persons beyond the radius downweighted; standard errors are by person (cluster-robust)."
+FEW_PERSONS = (
+    "No intervals: too few persons vary the scores for errors by person. Fewer terms, or a table "
+    "of more persons, would help."
+)
+OF_PERSONS = (
+    "Least squares over all rows in use, with persons beyond the radius downweighted; standard "
+    "errors are by person (cluster-robust)."
+)
 
 
-ESTIMAND = "Least squares, with records beyond the radius downweighted; standard errors are robust to heteroscedasticity."
+ESTIMAND = (
+    "Least squares, with records beyond the radius downweighted; standard errors are robust to "
+    "heteroscedasticity."
+)
 
 
 def leans(names: Sequence[str], moved: BoolArray) -> str:
     """What to say where what clipping may have moved is more than the other errors together."""
     which = ", ".join(name for name, x in zip(names, moved, strict=True) if x)
     return (
-        f"Few records with large values bear on {which}: the radius downweights them, and intervals are wider for it. A "
+        f"Few records with large values bear on {which}: the radius downweights them, and "
+        "intervals are wider for it. A "
         "logarithm, or an indicator of the few, is about all records."
     )
 
@@ -221,8 +232,10 @@ def leans(names: Sequence[str], moved: BoolArray) -> str:
 def bare(names: Sequence[str]) -> str:
     """What to say of columns of which the radius takes too much."""
     return (
-        f"No intervals: much of {', '.join(names)} lies in few records, or may behind the noise. The radius downweights these, and coefficients of all "
-        "records may lie outside of any interval that could be given. Take a logarithm (as a variable of the study), or "
+        f"No intervals: much of {', '.join(names)} lies in few records, or may behind the noise. "
+        "The radius downweights these, and coefficients of all "
+        "records may lie outside of any interval that could be given. Take a logarithm (as a "
+        "variable of the study), or "
         "a regression, which is about typical records."
     )
 
@@ -236,6 +249,7 @@ def closed(formula: Formula, fit: LeastSquares) -> str:
         if w > weights.max() / 2 and name != "Intercept"
     ]
     return (
-        "No intervals: the noise is too large beside the data's information about the combination of "
+        "No intervals: the noise is too large beside the data's information about the "
+        "combination of "
         f"{', '.join(heavy) or 'the terms'}. Leave one of them out, or use a larger epsilon."
     )

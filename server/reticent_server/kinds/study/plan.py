@@ -262,8 +262,10 @@ class StudyPlan(Planned):
         notes = [NO_PROFILE] if self.own_profile else []
         if None in ratios:
             notes.append(
-                "A regression of the first variable on all others is forecast to have no intervals at this "
-                "epsilon; formulas over fewer of the columns may. Fewer variables leave more for each."
+                "A regression of the first variable on all others is forecast to have no "
+                "intervals at this "
+                "epsilon; formulas over fewer of the columns may. Fewer variables leave more for "
+                "each."
             )
         return notes
 
@@ -272,8 +274,10 @@ class StudyPlan(Planned):
         lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
         names = trust.heavy(lost)
         said = (
-            f"Much of the variance of {', '.join(names)} comes from few records, which the radius downweights: "
-            "least squares of all records may differ. A logarithm, or an indicator of the few, is about all of them."
+            f"Much of the variance of {', '.join(names)} comes from few records, which the "
+            "radius downweights: "
+            "least squares of all records may differ. A logarithm, or an indicator of the few, "
+            "is about all of them."
         )
         return [said] if names else []
 
@@ -532,8 +536,10 @@ def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
     excess = max(sampled.radius.excess / sampled.records for sampled in groups)
     moved = max(sampled.radius.typical(q, sampled.records) for sampled in groups)
     said = (
-        f"Heavy tails: about {excess / (excess + q):.0%} of the records' variation lies beyond the radius, which may move "
-        f"coefficients by {moved:.1f} of their sampling errors (typically; single ones by several times that) from least "
+        f"Heavy tails: about {excess / (excess + q):.0%} of the records' variation lies beyond "
+        "the radius, which may move "
+        f"coefficients by {moved:.1f} of their sampling errors (typically; single ones by "
+        "several times that) from least "
         "squares of all records. The profile shows which columns have such tails."
     )
     return [said] if moved >= _TYPICAL else []

@@ -68,7 +68,10 @@ class SubsampleAggregatePlan(Planned):
             answers=IN_BLOCKS,
             columns=self.fitted.rows.design.columns,
             rho=subsample_aggregate.cost(self.part).rho,
-            mechanism="subsample and aggregate over secret random blocks: private quartiles, winsorised noisy mean",
+            mechanism=(
+                "subsample and aggregate over secret random blocks: private quartiles, "
+                "winsorised noisy mean"
+            ),
             reference="Smith (2011); Dwork & Smith (2009), Algorithm 1",
             column_ms=self._column_ms,
             steady=False,

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 _REACH = 2.0  # quartile ranges on either side of the mean's window
 
 TOO_FEW = (
-    "There are too few blocks for the quartiles at this epsilon: estimates may be far off. Ask for a "
+    "There are too few blocks for the quartiles at this epsilon: estimates may be far off. Ask "
+    "for a "
     "larger epsilon, fewer terms or more blocks."
 )
 
@@ -95,5 +96,8 @@ def _warnings(plan: "SubsampleAggregatePlan", estimable: FloatArray) -> list[str
     said = [] if plan.trusted else [TOO_FEW]
     if not names:
         return said
-    words = "Not identifiable at this epsilon, or outside of its bounds, or without a fit in most blocks: "
+    words = (
+        "Not identifiable at this epsilon, or outside of its bounds, or without a fit in most "
+        "blocks: "
+    )
     return [words + ", ".join(names) + ".", *said]

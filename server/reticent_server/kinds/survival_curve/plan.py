@@ -80,7 +80,9 @@ class SurvivalCurvePlan(Planned):
             columns=self.asked.design.columns,
             rho=self.part.rho,
             mechanism="discrete Gaussian running counts (square-root factorisation)",
-            reference="Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)",
+            reference=(
+                "Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)"
+            ),
             column_ms=2 * products // _PRODUCTS_A_MS,  # of the curves' variances
             gaussian_counts=(),
         )

@@ -9,7 +9,8 @@ from reticent_server.kinds.glm.categories.response import level_design
 from reticent_server.kinds.glm.query import Glm
 
 ONLY = (
-    "The multinomial and ordinal families have the logit link by the newton mechanism, without tuning, dispersion, offset, "
+    "The multinomial and ordinal families have the logit link by the newton mechanism, without "
+    "tuning, dispersion, offset, "
     "exposure, calibration, by and fit_statistics: leave these out."
 )
 

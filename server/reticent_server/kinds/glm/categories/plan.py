@@ -262,7 +262,8 @@ def plan_categories(
     q, law = ground.coding.size, ground.law
     if law.predictors * q + law.spacings > MOST_PARAMETERS:
         raise InvalidQuery(
-            f"The model has more than {MOST_PARAMETERS} coefficients: name fewer terms, or lump levels."
+            f"The model has more than {MOST_PARAMETERS} coefficients: name fewer terms, or lump "
+            "levels."
         )
     expected_n = facts.n * ground.share
     sizes = Sizes(q, RADIUS * q, facts.n, expected_n, unequal=ground.unequal)

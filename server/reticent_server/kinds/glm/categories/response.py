@@ -14,10 +14,14 @@ noise leaves."""
 MOST_PARAMETERS = 60
 """D: an information of so many has 1,830 entries, and a block of records 120 MB of them."""
 _LEVELS = (
-    f"The response of this family must be a categorical column, or an integer column of whole numbers, with 3 to {MOST_LEVELS} "
+    "The response of this family must be a categorical column, or an integer column of whole "
+    f"numbers, with 3 to {MOST_LEVELS} "
     "levels; for two levels ask for the binomial family."
 )
-_UNIT = "The multinomial and ordinal families are proved for tables whose protected unit has exactly one row; here it may have none, or more."
+_UNIT = (
+    "The multinomial and ordinal families are proved for tables whose protected unit has exactly "
+    "one row; here it may have none, or more."
+)
 
 
 def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[Design, Axis]:
@@ -34,6 +38,7 @@ def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[
         raise InvalidQuery(_LEVELS)
     if not design.intercept or not design.terms:
         raise InvalidQuery(
-            "This family needs the intercept and at least one term: leave 0 and -1 out, and name a term after '~'."
+            "This family needs the intercept and at least one term: leave 0 and -1 out, and name "
+            "a term after '~'."
         )
     return design, level_axis(column)

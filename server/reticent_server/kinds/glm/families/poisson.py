@@ -67,7 +67,10 @@ class PoissonFamily(GlmFamily):
         return CutSquares(start.scale, 1.0)
 
     def cut(self, c: float) -> str:
-        return f", Pearson residuals cut at {c:g} times the overdispersion and centred under the family"
+        return (
+            f", Pearson residuals cut at {c:g} times the overdispersion and centred under the "
+            "family"
+        )
 
 
 POISSON = PoissonFamily()

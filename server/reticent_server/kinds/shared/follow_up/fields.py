@@ -15,13 +15,18 @@ Time = Annotated[
 Event = Annotated[
     Name,
     Field(
-        description="The column that is 1 where the time ended with the event, 0 where it was censored."
+        description=(
+            "The column that is 1 where the time ended with the event, 0 where it was censored."
+        )
     ),
 ]
 By = Annotated[Name | None, Field(description="A column of groups, whose levels are public.")]
 Cuts = Annotated[
     Annotated[tuple[Number, ...], MinLen(1), MaxLen(MOST_CUTS)] | None,
     Field(
-        description="The ends of the intervals, increasing, above 0; null: the profile's quantiles of `time`."
+        description=(
+            "The ends of the intervals, increasing, above 0; null: the profile's quantiles of "
+            "`time`."
+        )
     ),
 ]

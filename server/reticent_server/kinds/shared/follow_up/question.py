@@ -124,7 +124,8 @@ def follow_up(
     measured = _time_column(declared(facts, time))
     if not declared(facts, event).is_dummy:
         raise InvalidQuery(
-            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was seen."
+            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it "
+            "was seen."
         )
     groups = FollowUpGroups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
     chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)

@@ -40,7 +40,8 @@ DEFAULT_HUBER, DEFAULT_RADIUS = 1.345, 2.0
 # c = 4 and R²/q = 4 change few of a normal table's records: nearly least squares, and more noise
 SQUARED_TUNING, SQUARED_RADIUS = 4.0, 4.0
 WHOLE_TARGET = (
-    "least-squares coefficients of all records in use; the scores of the few records with the largest ones are cut, and "
+    "least-squares coefficients of all records in use; the scores of the few records with the "
+    "largest ones are cut, and "
     "intervals allow for it"
 )
 LEAST_BIWEIGHT = 2.0  # below it the biweight's equation has many solutions near the Huber fit

@@ -26,7 +26,8 @@ Effects = Annotated[
     OfPersons(),
     Field(
         description="person: an intercept of every person, of a data set with several rows a person (the within "
-        "estimator; newton only). Terms that are the same in all rows of a person are not identifiable then."
+        "estimator; newton only). Terms that are the same in all rows of a person are not "
+        "identifiable then."
     ),
 ]
 
@@ -57,14 +58,19 @@ class LinearRegression(Query):
     ridge: Annotated[
         Ridge | None,
         Field(
-            description="λ of the penalty λ/2 times the sum of squared slopes in the units of the data; newton only."
+            description=(
+                "λ of the penalty λ/2 times the sum of squared slopes in the units of the data; "
+                "newton only."
+            )
         ),
     ] = None
     mechanism: Literal["newton", "gradient_descent", "influence"] = "newton"
     calibration: Annotated[
         Literal["ptr", "asymptotic"] | None,
         Field(
-            description="Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+            description=(
+                "Of the influence mechanism; null: ptr. asymptotic: a conditional guarantee."
+            )
         ),
     ] = None
     confidence_level: Level = 0.95
@@ -74,7 +80,10 @@ class LinearRegression(Query):
     fit_statistics: Annotated[
         Flag,
         Field(
-            description="Also R² and the residual standard deviation, for a tenth of the budget; newton, without by, only."
+            description=(
+                "Also R² and the residual standard deviation, for a tenth of the budget; newton, "
+                "without by, only."
+            )
         ),
     ] = False
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)

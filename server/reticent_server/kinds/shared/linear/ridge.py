@@ -22,7 +22,10 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.standard_fit import StandardFit
 
-PENALISED = "Intervals and p-values are about the penalised coefficients, which the ridge has drawn towards 0."
+PENALISED = (
+    "Intervals and p-values are about the penalised coefficients, which the ridge has drawn "
+    "towards 0."
+)
 
 
 def ridged(fit: StandardFit, penalty: float, coding: Coding) -> StandardFit:
@@ -59,6 +62,7 @@ def shrinkage(P: FloatArray, penalty: float, *, intercept: bool) -> FloatArray:
 def penalised_estimand(penalty: float) -> str:
     """What a ridge adds to the target, in words."""
     return (
-        f"; with the penalty {penalty:g}/2 times the sum of squared slopes in the units of the data, the mean "
+        f"; with the penalty {penalty:g}/2 times the sum of squared slopes in the units of the "
+        "data, the mean "
         "loss being quadratic with the released curvature"
     )

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hazard regressions on real tables: do their intervals hold Cox's coefficients of the whole table,
+how wide are they beside Cox's, and which of Cox's significant coefficients are lost?
+
+Tables of R's package survival, which Rscript writes (Debian: r-cran-survival). A table is sampled
+with replacement, up to N records where a size is named; Cox's regression (Breslow's ties) of the
+whole table is what intervals should hold, that of the sample what widths are compared with. The
+profile is the table's own quantiles and counts.
+
+    python -m benchmarks.hazards [table ...]        HAZARD_SAMPLES (20), HAZARD_EPSILONS (1,3,10)
+
+given: share of coefficients with an interval. lost: share of Cox's significant ones (p < .05 on the
+sample) that have no p-value below .05. forecast: median of the privacy standard errors over those
+forecast.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.survival import _of_r
+from reticent_server.accounting.conversions import rho_units
+from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
+from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
+from support.fits.regressions import drive, profile_of, whole
+
+DELTA = 1e-6
+Z = 1.96
+
+
+@dataclass(frozen=True)
+class HazardTable:
+    """read: an expression of R. time, event: its columns; terms: numeric columns, with bounds where
+    they are not 0/1.
+    """
+
+    read: str
+    time: str
+    event: str
+    until: float
+    terms: dict[str, tuple[float, float] | None]
+    size: int | None = None
+
+
+TABLES = {
+    "flchain": HazardTable(
+        "subset(transform(survival::flchain, male = 1 * (sex == 'M')), !is.na(creatinine))",
+        "futime", "death", 6000.0,
+        {"age": (40, 110), "male": None, "creatinine": (0, 15), "kappa": (0, 30),
+         "lambda": (0, 30), "mgus": None},
+    ),
+    "colon": HazardTable(
+        "subset(transform(survival::colon, lev = 1 * (rx == 'Lev'), fu = 1 * (rx == 'Lev+5FU')), "
+        "etype == 2 & !is.na(nodes))",
+        "time", "status", 4000.0,
+        {"lev": None, "fu": None, "sex": None, "age": (15, 100), "obstruct": None,
+         "adhere": None, "nodes": (0, 40), "node4": None, "surg": None},
+    ),
+    "gbsg": HazardTable(
+        "survival::gbsg", "rfstime", "status", 3000.0,
+        {"age": (18, 100), "meno": None, "size": (0, 150), "nodes": (0, 60), "pgr": (0, 2500),
+         "er": (0, 1200), "hormon": None},
+    ),
+    "rotterdam": HazardTable(
+        "survival::rotterdam", "dtime", "death", 8000.0,
+        {"age": (18, 100), "meno": None, "grade": (1, 3), "nodes": (0, 40), "pgr": (0, 5100),
+         "er": (0, 3500), "hormon": None, "chemo": None},
+    ),
+    "nwtco": HazardTable(
+        "transform(survival::nwtco, hist = histol - 1, stage4 = 1 * (stage == 4))",
+        "edrel", "rel", 7000.0, {"hist": None, "stage": (1, 4), "age": (0, 250)},
+    ),
+    "nafld": HazardTable(
+        "subset(transform(survival::nafld1, time = futime), !is.na(bmi) & time > 0)",
+        "time", "status", 8000.0, {"age": (18, 100), "male": None, "bmi": (5, 90)},
+    ),
+    "flchain10k": HazardTable(
+        "subset(transform(survival::flchain, male = 1 * (sex == 'M')), !is.na(creatinine))",
+        "futime", "death", 6000.0,
+        {"age": (40, 110), "male": None, "kappa": (0, 30)}, 10_000,
+    ),
+}  # fmt: skip
+
+
+def frame(table: HazardTable, folder: Path = Path("/tmp")) -> pd.DataFrame:
+    """Complete records of the columns, cached."""
+    cached = (
+        folder / f"hazards-{abs(hash(table.read)) if False else table.time}-{len(table.read)}.csv"
+    )
+    if not cached.exists():
+        _of_r(table.read).to_csv(cached, index=False)
+    found = pd.read_csv(cached)[[table.time, table.event, *table.terms]].astype(float).dropna()
+    return found[found[table.time] > 0].reset_index(drop=True)
+
+
+def columns(table: HazardTable) -> list[Column]:
+    named = [
+        Column(name, ColumnKind.BOOLEAN, 0, 1)
+        if b is None
+        else Column(name, ColumnKind.NUMERIC, *b)
+        for name, b in table.terms.items()
+    ]
+    time = Column(table.time, ColumnKind.NUMERIC, 0, table.until)
+    return [time, Column(table.event, ColumnKind.BOOLEAN, 0, 1), *named]
+
+
+def cox(X: np.ndarray, time: np.ndarray, event: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(β, standard errors) by partial likelihood, Breslow's ties, in damped Newton steps."""
+    size = X.std(axis=0)
+    U, k = (X - X.mean(axis=0)) / size, X.shape[1]
+    order = np.argsort(-time, kind="stable")
+    U, time, event = U[order], time[order], event[order]
+    last = np.searchsorted(-time, -time, side="right") - 1
+    beta, best = np.zeros(k), -np.inf
+    step = np.zeros(k)
+    for _ in range(60):
+        risk = np.exp(np.clip((U @ (beta + step)), -50, 50))
+        sums = np.cumsum(risk)[last]
+        value = float(event @ (U @ (beta + step) - np.log(sums)))
+        if value < best - 1e-9:
+            step = step / 2
+            continue
+        beta, best = beta + step, value
+        mean = np.cumsum(risk[:, None] * U, axis=0)[last] / sums[:, None]
+        second = np.cumsum(risk[:, None, None] * U[:, :, None] * U[:, None, :], axis=0)[last]
+        second = second / sums[:, None, None]
+        H = ((second - mean[:, :, None] * mean[:, None, :]) * event[:, None, None]).sum(axis=0)
+        step = np.linalg.solve(H + 1e-9 * np.trace(H) * np.eye(k), event @ (U - mean))
+        if np.abs(step).max() < 1e-8:
+            break
+    return beta / size, np.sqrt(np.diag(np.linalg.inv(H))) / size
+
+
+def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, ...]:
+    """One line of the table."""
+    table = TABLES[name]
+    data, known = frame(table), columns(table)
+    X = data[list(table.terms)].to_numpy()
+    truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy())
+    rng, size = (
+        np.random.default_rng(seed),
+        int(os.environ.get("HAZARD_N", table.size or len(data))),
+    )
+    query = HazardRegression(
+        f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}",
+        target=os.environ.get("HAZARD_TARGET", "likelihood"),
+    )
+    held, given, widths, lost, forecast, bias = [], [], [], [], [], []
+    for _ in range(samples):
+        drawn = data.iloc[rng.integers(len(data), size=size)].reset_index(drop=True)
+        block = {c: np.ascontiguousarray(drawn[c].to_numpy()) for c in drawn}
+        facts = DatasetFacts(
+            "t", "t", 1, "v", size, Schema(tuple(known), Unit()), profile_of(block, known)
+        )
+        plan = KIND.plan(facts, query, PrivacyCost(0, 0, rho_units(epsilon, DELTA)))
+        fit = drive(plan.run(), whole(block)).result
+        fit = (
+            fit
+            if isinstance(fit, dict)
+            else {
+                k: getattr(fit, k)
+                for k in (
+                    "coefficients",
+                    "standard_errors",
+                    "estimable",
+                    "p_values",
+                    "privacy_standard_errors",
+                    "warnings",
+                )
+            }
+        )
+        x = drawn[list(table.terms)].to_numpy()
+        own, error = cox(x, block[table.time], block[table.event])
+        ok = np.array(fit["estimable"])
+        b, se = np.array(fit["coefficients"]), np.array(fit["standard_errors"])
+        given.append(ok)
+        held.append(np.where(ok, np.abs(b - truth) <= Z * se, np.nan))
+        bias.append((b - own) / se)
+        widths.append(se / error)
+        significant = np.abs(own) > Z * error
+        found = np.array([p is not None and p < 0.05 for p in fit["p_values"]])
+        lost.append((significant & ~found).sum() / max(significant.sum(), 1))
+        said = [np.nan if r is None else r for r in plan.forecast["privacy_to_sampling"]]
+        forecast.append(np.sqrt(1 + np.array(said, dtype=float) ** 2) / (se / error))
+        if os.environ.get("HAZARD_VERBOSE"):
+            print(np.round(b, 3), np.round(own, 3), np.round(se / error, 2), ok, fit["warnings"])
+    with np.errstate(all="ignore"):
+        return (
+            name, f"{size:,}", f"{epsilon:g}", f"{np.nanmean(held):.2f}",
+            f"{np.nanmedian(np.where(given, widths, np.nan)):.2f}", f"{np.mean(given):.2f}",
+            f"{np.mean(lost):.2f}", f"{np.nanmedian(forecast):.2f}",
+            f"{np.abs(np.mean(bias, axis=0)).max():.2f}",
+        )  # fmt: skip
+
+
+def main(names: list[str]) -> None:
+    samples = int(os.environ.get("HAZARD_SAMPLES", "20"))
+    epsilons = [float(x) for x in os.environ.get("HAZARD_EPSILONS", "1,3,10").split(",")]
+    header = ("table", "n", "ε", "coverage", "width", "given", "lost", "forecast", "worst bias")
+    for line in (header, ("---",) * len(header)):
+        print("| " + " | ".join(line) + " |", flush=True)
+    for name in names or list(TABLES):
+        for epsilon in epsilons:
+            print("| " + " | ".join(cell(name, epsilon, samples)) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

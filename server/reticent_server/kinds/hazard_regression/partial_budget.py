@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What part of ρ goes to which release of a fit of Cox's partial likelihood: from public sizes
+alone."""
+
+from dataclasses import dataclass, replace
+
+from reticent_server.fitting.budget import FitBudget, Signal, Sizes
+from reticent_server.fitting.whole_budget import plan_whole_budget
+
+_TABLE = 0.06  # of ρ: events and numbers at risk
+_ENTRIES = 0.03  # of ρ, where persons come late: when
+_MOMENT = 0.06  # of ρ: the roots' second moment, by which coordinates are turned
+_EARLY = (0.03, 0.03, 0.03, 0.04, 0.06)  # of ρ: early gradients
+TURN = 1  # the early step at which the roots' second moment is released
+_REST = 0.05  # of ρ: by how much intervals have more events than expected
+SIGNAL = Signal(bound=1.0, curvature=1.0, scaled=False, whole=True, bent=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialBudget:
+    """ρ (RHO_UNITS) of each release. fit: as of any fit whose last scores are cut as a whole."""
+
+    table: int
+    entries: int
+    rest: int
+    moment: int
+    fit: FitBudget
+
+    @property
+    def rho(self) -> int:
+        """What all steps cost."""
+        return self.table + self.entries + self.rest + self.moment + self.fit.rho
+
+    @property
+    def shares(self) -> dict[str, int]:
+        """ρ by name, beside those of the fit."""
+        return {
+            "follow_up": self.table + self.entries,
+            "baseline": self.rest,
+            "moment": self.moment,
+        }
+
+
+def plan_partial_budget(sizes: Sizes, rho: int, *, masked: bool, late: bool) -> PartialBudget:
+    """Splits `rho`. sizes: of the slopes; the whitening has a constant beside them."""
+    table, rest, moment = (int(rho * share) for share in (_TABLE, _REST, _MOMENT))
+    entries = int(rho * _ENTRIES) if late else 0
+    left = rho - table - rest - moment - entries
+    wide = replace(sizes, size=sizes.size + 1)
+    fit = plan_whole_budget(wide, left, SIGNAL, masked=masked, entries=sizes.size, early=_EARLY)
+    return PartialBudget(table, entries, rest, moment, fit)

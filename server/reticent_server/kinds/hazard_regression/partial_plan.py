@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planned fit of Cox's partial likelihood: from public facts to steps, and from releases to the
+result.
+
+The forecast runs the same public model on the follow-up that the profile leads to expect: events
+and censorings are spread over time as the profile's times are, in the profile's share.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.plan import Outline, Planned, Recipe
+from reticent_server.domain.precision import ForecastPrecision, from_ratios
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, VectorSum
+from reticent_server.fitting.budget import Sizes
+from reticent_server.fitting.coding import Coding, code_terms
+from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.own_profile import (
+    OwnProfile,
+    planned_ground,
+    profile_notes,
+    spread_verdict,
+)
+from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
+from reticent_server.fitting.public.rows import draw_public_rows, marginal
+from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
+from reticent_server.fitting.whitening import unwhitened
+from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
+from reticent_server.fitting.whole_scores import UNBOUNDED
+from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
+from reticent_server.kinds.hazard_regression.partial_budget import (
+    PartialBudget,
+    plan_partial_budget,
+)
+from reticent_server.kinds.hazard_regression.partial_newton import (
+    EARLY_STOP,
+    STOP,
+    PartialNewton,
+    slopes_whitening,
+)
+from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
+from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
+from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
+from reticent_server.kinds.hazard_regression.surv import Hazards
+from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD, ROBUST_HAZARDS
+from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.follow_up.question import (
+    FollowUp,
+    FollowUpGroups,
+    with_fine_grid,
+)
+from reticent_server.numerics.matrices import power
+
+_NANOSECONDS = 400  # planned for a record and regressor in one pass: measured 60
+_WIDE = 4.0  # squared radius per coordinate, of the sizes of a fit
+RADIUS = 2.0  # R² for each regressor, of the weights of a robust fit: as of a robust logit
+_EVENTS = 0.3  # of the records, those that have the event, where nobody knows
+_LEAST_SHARE = 1e-3  # of the records, those with the event: a plan counts on no fewer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonsGround:
+    """Public: the coding with a constant first, its coordinates, and the offset with its rows'."""
+
+    coding: Coding
+    coordinates: Coordinates
+    offset: PublicOffset
+    offsets: FloatArray | float
+    share: float
+
+    @property
+    def slopes(self) -> Coding:
+        """Without the constant."""
+        return replace(self.coding, design=replace(self.coding.design, intercept=False))
+
+
+def persons_ground(
+    asked: Hazards, facts: DatasetFacts, *, masked: bool = True
+) -> PersonsGround | None:
+    """None where no profile covers the columns."""
+    rows = draw_public_rows(asked.design, facts, masked=masked)
+    if rows is None or asked.design.response is None:
+        return None
+    terms = code_terms(asked.design, rows)
+    coding = Coding(
+        terms.design, terms.locations, asked.design.response, Location(centre=0.0, scale=1.0)
+    )
+    coordinates = public_coordinates(coding.standardised(rows.X))
+    offset = public_offset(asked.design, rows)
+    offsets = 0.0 if asked.design.offset is None else rows.offset - offset.middle
+    return PersonsGround(coding, coordinates, offset, offsets, rows.share)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartialPlan(Planned):
+    """A planned fit. ground: replaced by that of `own_profile` once it is released."""
+
+    deadline_shares: ClassVar = (0.1, 0.06)
+
+    asked: Hazards
+    facts: DatasetFacts
+    budget: PartialBudget
+    ground: PersonsGround
+    own_profile: OwnProfile | None
+    level: float
+    robust: bool
+
+    @property
+    def outline(self) -> Outline:
+        return Outline(
+            answers=ROBUST_HAZARDS if self.robust else PARTIAL_LIKELIHOOD,
+            columns=self.asked.design.columns,
+            rho=self.budget.rho + (self.own_profile.rho if self.own_profile else 0),
+            mechanism=f"noisy Newton ({self._scores}), discrete Gaussian sums",
+            reference="Cox (1975); Breslow (1974); Avella-Medina, Bradshaw & Loh (2023)",
+            passes=self._passes,
+            column_ms=self._column_ms,
+            draws=self._draws,
+            gaussian_counts=self._gaussian_counts,
+        )
+
+    @property
+    def _scores(self) -> str:
+        return "weighted scores of hazards" if self.robust else "scores cut as a whole"
+
+    @property
+    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        return None if self.own_profile else self.budget.fit.counts(self.sizes.unit_rows)
+
+    @property
+    def _passes(self) -> int:
+        fit = self.budget.fit
+        return len(fit.rounds) + fit.steps + 2 + (self.own_profile is not None)
+
+    @property
+    def _draws(self) -> int:
+        return self.own_profile.draws if self.own_profile else 0
+
+    @property
+    def _column_ms(self) -> int:
+        cells = self.facts.n * (self.sizes.size + 2) * self._passes
+        return (self._draws * SELECTION_NANOSECONDS + cells * _NANOSECONDS) // 10**6
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of the slopes."""
+        k, m = len(self.asked.design.terms), self.facts.schema.unit.max_rows
+        expected = self.facts.n * self.ground.share
+        return Sizes(k, _WIDE * k, self.facts.n, expected, m)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """What part of ρ goes where: of what the parts would cost alone."""
+        own = self.own_profile.rho if self.own_profile else 0
+        rest = {name: rho / self.rho for name, rho in self.budget.shares.items()}
+        left = 1 - sum(rest.values())
+        return rest | {name: left * x for name, x in self.budget.fit.shares(own).items()}
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Of the slopes."""
+        return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The slopes' privacy over sampling standard errors."""
+        told = spread_verdict(self.own_profile).intervals
+        ratios = self.expected_ratios if told else np.full(self.sizes.size, np.inf)
+        return {
+            "steps": self.budget.fit.steps,
+            "shares": self.shares,
+            "cuts": list(self.asked.cuts),
+            "terms": [term.name for term in self.asked.design.terms],
+            "privacy_to_sampling": [
+                float(x) if x <= PLAIN_NOISE_ALONE.value else None for x in ratios
+            ],
+            "notes": profile_notes(self.own_profile),
+        }
+
+    @property
+    def expected_ratios(self) -> FloatArray:
+        """(k,) by the public model on the follow-up that the profile leads to expect."""
+        return expected_ratios(self.newton(self.ground), self.sizes, self.expected_table)
+
+    @property
+    def expected_table(self) -> RiskTable:
+        """The follow-up that the profile leads to expect, of records in use."""
+        return expected_risk(self.fine, self.facts, self.sizes.expected_n)
+
+    @property
+    def fine(self) -> FollowUp:
+        """The follow-up on the whole grid."""
+        asked = self.asked
+        one = FollowUpGroups(None, 0.0, ("",))
+        whole = FollowUp(asked.design, asked.time, asked.event, one, asked.cuts)
+        return with_fine_grid(self.facts, whole)[0]
+
+    def newton(self, ground: PersonsGround) -> PartialNewton:
+        """The recipe on a public ground."""
+        asked = self.asked
+        columns = FollowUpColumns(
+            asked.design, asked.time, asked.event, asked.start, ground.offset.middle
+        )
+        return PartialNewton(
+            whole=ground.coding,
+            coding=ground.slopes,
+            coordinates=ground.coordinates,
+            offset=ground.offsets,
+            budget=self.budget,
+            sizes=self.sizes,
+            fine=self.fine,
+            columns=columns,
+            cuts=asked.cuts,
+            radius=RADIUS if self.robust else None,
+            stop=EARLY_STOP if self.robust else STOP,
+        )
+
+    def run(self) -> Recipe:
+        """Always a reply."""
+        ground = self.ground
+        if self.own_profile:
+            own = self.own_profile
+            facts = own.profiled((yield own.step))
+            ground = persons_ground(self.asked, facts, masked=own.masked) or ground
+        found = yield from self.newton(ground).fit()
+        return partial_fit_result(self, found, ground.offset.middle)
+
+
+def expected_risk(fine: FollowUp, facts: DatasetFacts, count: float) -> RiskTable:
+    """Numbers of `count` records, whose times are the profile's and do not depend on the event."""
+    ends = np.asarray(fine.cuts)
+    column = declared(facts, fine.time)
+    columns = facts.profile.columns if facts.profile else {}
+    times = np.linspace(0, float(column.upper), 1000)
+    if columns.get(fine.time) is not None:
+        levels = (np.arange(1000) + 0.5) / 1000
+        times = marginal(columns[fine.time], levels, (column.lower, column.upper))
+    share, event = _EVENTS, columns.get(fine.event)
+    if event is not None and event.counts is not None:
+        share = float(event.counts[-1]) / max(float(sum(event.counts)), 1.0)
+    share = float(np.clip(share, _LEAST_SHARE, 1 - _LEAST_SHARE))
+    position = np.searchsorted(ends, times, side="left")
+    leaving = np.bincount(position, minlength=len(ends) + 1) * count / len(times)
+    at_risk = np.cumsum(leaving[::-1])[::-1][:-1]
+    ones = np.ones(len(ends))
+    return RiskTable(ends, share * leaving[:-1], np.maximum(at_risk, 1.0), ones)
+
+
+def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> FloatArray:
+    """(k,) privacy over sampling standard errors of the slopes, at β = 0."""
+    k, count = sizes.size, sizes.expected_n
+    start = unwhitened(newton.coordinates, _WIDE * (k + 1))
+    model = PersonsModel(slopes_whitening(start), UNBOUNDED, newton.offset, 1.0, table, count)
+    theta = np.zeros(k)
+    score = model.score_at(theta)
+    J = model.curvature(score, theta, np.zeros((k, k)))
+    root = power(J, -0.5, 1e-6)
+    lengths = np.linalg.norm(model.persons(theta, score).scores @ root, axis=1)
+    budget = newton.budget.fit
+    shape = replace(score, lengths=lengths).shape(lengths, lengths)
+    cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
+    rho = sum(budget.gradients[-WHOLE_STEPS:])
+    noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
+    taken = float(allowance_covariance(cut.allowance / count, np.eye(1))[0, 0])
+    return np.full(k, sqrt(noise**2 + taken) * sqrt(count))
+
+
+def plan_partial(
+    facts: DatasetFacts, asked: Hazards, level: float, rho: int, *, robust: bool
+) -> PartialPlan:
+    """Plans at `rho` (RHO_UNITS) from public facts alone."""
+    ground, own = planned_ground(
+        facts, asked.design, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
+    )
+    k, m = len(asked.design.terms), facts.schema.unit.max_rows
+    sizes = Sizes(k, _WIDE * k, facts.n, facts.n * ground.share, m)
+    left = rho - (own.rho if own else 0)
+    masked, late = asked.design.masked, asked.start is not None
+    budget = plan_partial_budget(sizes, left, masked=masked, late=late)
+    return PartialPlan(asked, facts, budget, ground, own, level, robust)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a fit of Cox's partial likelihood to the units of the data: slopes, and the baseline that
+goes with them.
+
+ln λ_j at the middle x₀ of the regressors is that of x̃ = 0: it moves with the slopes by
+−ū_jᵀ(β̂ − β) (Breslow's estimate follows them), beside an error of its own, of the events in the
+interval and of noise, so that its covariance with β is −ū_j cov β.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reticent_server.fitting.own_profile import profile_notes, spread_verdict
+from reticent_server.fitting.report import fit_result
+from reticent_server.fitting.special_columns import special
+from reticent_server.kinds.hazard_regression.partial_newton import PartialFit
+from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit
+
+if TYPE_CHECKING:
+    from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan
+
+ESTIMAND = (
+    "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of all records in use; the scores of the "
+    "few records with the largest ones are cut, and intervals allow for it"
+)
+WEIGHTED = (
+    "Logarithms of hazard ratios that solve Cox's estimating equation with weights min(1, {radius:g}/|A(1, x)|^2), A the matrix of "
+    "`weighting`, and follow-up that stops at the cumulative hazard {stop:g}"
+)
+_UNBOUNDED = 1e300  # squared radius at which every record weighs 1
+
+
+def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) -> HazardFit:
+    """The result. middle: of the offsets."""
+    coding, fit = found.coding, found.fit
+    result = fit_result(coding, fit, level=plan.level, n=plan.facts.n, radius_squared=_UNBOUNDED)
+    result["warnings"] += profile_notes(plan.own_profile)
+    result |= spread_verdict(plan.own_profile).applied(result)
+    weighting = _weighting(found)
+    robust = found.far is not None
+    said = WEIGHTED.format(radius=weighting["radius_squared"], stop=found.stop)
+    return HazardFit(
+        **result | {"weighting": weighting},  # type: ignore[arg-type]
+        scale=None,
+        tuning=None,
+        steps=plan.budget.fit.steps,
+        shares=plan.shares,
+        estimand=(said if robust else ESTIMAND) + special(plan.asked.design),
+        cuts=plan.asked.cuts,
+        stop=found.stop if robust else None,
+        baseline=_baseline(coding.design.names, found, np.array(result["covariance"]), middle),
+    )
+
+
+def _weighting(found: PartialFit) -> dict[str, Any]:
+    """Of a person's weight, by the rows (k, k + 1) of A; R² without bound where all weigh 1."""
+    coding, far = found.coding, found.far
+    A = found.fit.transform if far is None else far.matrix
+    middle = np.zeros(len(A)) if far is None else far.centre
+    W = A / coding.scales
+    matrix = np.column_stack([-W @ coding.centres - middle, W])
+    radius = _UNBOUNDED if far is None else far.radius_squared
+    return {"matrix": matrix.tolist(), "radius_squared": radius}
+
+
+def _baseline(
+    names: tuple[str, ...], found: PartialFit, covariance: np.ndarray, middle: float
+) -> Baseline:
+    coding = found.coding
+    means = found.means * coding.scales  # in the units of the terms, less their centres
+    J, k = means.shape
+    whole = np.zeros((J + k, J + k))
+    whole[:J, :J] = np.diag(found.errors**2) + means @ covariance @ means.T
+    whole[:J, J:] = -means @ covariance
+    whole[J:, :J], whole[J:, J:] = whole[:J, J:].T, covariance
+    return Baseline(
+        hazards=tuple((found.hazards * np.exp(-middle)).tolist()),
+        log_standard_errors=tuple(np.sqrt(np.diag(whole)[:J]).tolist()),
+        reference=dict(zip(names, coding.centres.tolist(), strict=True)),
+        covariance=whole.tolist(),
+    )

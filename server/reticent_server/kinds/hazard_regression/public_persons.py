@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public persons: what a hazard regression expects of the records before it measures, from public
+rows and a released table of follow-up.
+
+With K intervals, e_k events and r_k persons at risk in each (released), regressors u_i of public
+rows and S_ik = exp(−e^{η_i} Λ_{k−1}) the share of row i that has had no event before, censoring is
+taken as independent of the regressors, so that rows at risk weigh S_ik, and
+
+    λ_k = e_k/(r_k m_k),   m_k = Σ_i S_ik e^{η_i}/Σ_i S_ik,   ū_k = Σ_i S_ik e^{η_i} u_i/Σ_i S_ik e^{η_i}
+
+is Breslow's estimate with the public rows' mean of the hazards at risk, and V_k the variance in
+ū_k's place: the information is Σ_k e_k V_k. Where censoring goes with regressors, λ_k and ū_k are
+off; the score is off by the product (partial_score). What λ_k is off by in the reported intervals
+is released once and corrected.
+
+One follow-up of each row, its event and its censoring drawn by public randomness, tells how long
+scores and roots are.
+
+Source: Breslow (1974), Biometrics 30.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.curvature import LocalRows
+from reticent_server.fitting.public.coordinates import clipped_moment, second_moment
+from reticent_server.fitting.public.model import PublicModel
+from reticent_server.fitting.score import Score
+from reticent_server.fitting.whole_scores import UNBOUNDED
+from reticent_server.kinds.hazard_regression.partial_score import (
+    Followed,
+    KnownBaseline,
+    PartialScore,
+)
+from reticent_server.numerics.matrices import power
+from reticent_server.numerics.public_random import public_generator
+
+_LEAST_AT_RISK = 1.0  # of a released number at risk that is divided by: one person
+_FARTHEST = 8.0  # |η| at the most, as of a person's score
+_SMALLEST = 1e-9  # relative eigenvalue of a moment that is inverted: smaller ones are rounding
+_LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RiskTable:
+    """ends: (K,) of the intervals. events, at_risk: (K,) numbers in them, at least 0. correction:
+    (K,) by what hazards are multiplied."""
+
+    ends: FloatArray
+    events: FloatArray
+    at_risk: FloatArray
+    correction: FloatArray
+
+    @property
+    def censoring(self) -> FloatArray:
+        """(K,) the share of those at risk who leave in each interval without the event."""
+        later = np.append(self.at_risk[1:], 0.0)
+        left = self.at_risk - self.events - later
+        return np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedRisk:
+    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k)."""
+
+    hazards: FloatArray
+    means: FloatArray
+    information: FloatArray
+
+
+def expected(
+    table: RiskTable,
+    U: FloatArray,
+    eta: FloatArray,
+    count: float,
+    far: FloatArray | float = 1.0,
+) -> ExpectedRisk:
+    """Of public rows U (rows, k) with predictors (rows,), in `count` records. far: (rows,) what
+    they weigh.
+    """
+    rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
+    K, k = len(table.ends), U.shape[1]
+    hazards, means, information = np.zeros(K), np.zeros((K, k)), np.zeros((k, k))
+    left = np.ones(len(U))
+    for j in range(K):
+        weights = left * rate
+        at_risk = max(float(table.at_risk[j]), _LEAST_AT_RISK)
+        mean = float(np.mean(weights) / max(float(np.mean(left)), np.finfo(float).tiny))
+        hazard = float(table.events[j]) / (at_risk * max(mean, np.finfo(float).tiny))
+        hazards[j] = min(hazard * float(table.correction[j]), _LARGEST / max(mean, 1e-9))
+        share = weights * far / max(float(np.sum(weights)), np.finfo(float).tiny)
+        kept = max(float(np.sum(share)), np.finfo(float).tiny)
+        means[j] = share @ U / kept
+        if table.events[j] > 0:
+            V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
+            information += float(table.events[j]) * V
+        left = left * np.exp(-hazards[j] * rate)
+    return ExpectedRisk(hazards, means, information / count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicPersons:
+    """Scores and roots (rows, k) of the public rows, one follow-up of each; and the cumulative
+    hazards (rows,).
+    """
+
+    scores: FloatArray
+    roots: FloatArray
+    spent: FloatArray
+
+
+def public_persons(
+    table: RiskTable,
+    known: KnownBaseline,
+    U: FloatArray,
+    eta: FloatArray,
+    far: FloatArray | float = 1.0,
+) -> PublicPersons:
+    """known: with means in the coordinates of U (rows, k)."""
+    rng = public_generator("public persons", "follow-up", "0")
+    n, (nodes, cumulative) = len(U), (known.nodes, known.cumulative)
+    rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
+    until = np.interp(rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
+    kept = np.append(1.0, np.cumprod(1.0 - table.censoring))
+    drawn = rng.random(n)
+    leaves = np.interp(1.0 - drawn, 1.0 - kept, nodes, right=float(nodes[-1]))
+    time = np.minimum(np.minimum(until, leaves), nodes[-1])
+    persons = Followed(np.zeros(n), time, (until <= leaves).astype(np.float64))
+    scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
+    spent = rate * np.interp(time, nodes, cumulative)
+    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent)
+
+
+@dataclass(frozen=True, eq=False)
+class PersonsModel(PublicModel):
+    """The public rows as a model of persons. table: as released. place: (q,) θ in u that `persons`
+    are at."""
+
+    table: RiskTable | None = None
+    count: float = 1.0
+    stop: float = np.inf
+    far: FloatArray | float = 1.0
+
+    def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """J (k, k) of roots that count as long as the radius at most."""
+        U, eta = self._weighed_rows, self.predictor(score, theta)
+        J = expected(self._table, U, eta, self.count, self.far).information
+        if self.radius_squared >= UNBOUNDED:
+            return J
+        roots = self.persons(theta, score).roots
+        back, whole = power(J, 0.5, _SMALLEST), second_moment(roots)
+        down = power(whole, -0.5, _SMALLEST)
+        kept = down @ clipped_moment(roots, self.radius_squared) @ down
+        return np.asarray(back @ kept @ back)
+
+    @property
+    def _table(self) -> RiskTable:
+        if self.table is None:
+            raise TypeError("persons have a table of follow-up")
+        return self.table
+
+    def persons(self, theta: FloatArray, score: Score) -> PublicPersons:
+        """At θ (q,, in u)."""
+        U, eta = self._weighed_rows, self.predictor(score, theta)
+        found = expected(self._table, U, eta, self.count, self.far)
+        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        return public_persons(self._table, known, U, eta, self.far)
+
+    def score_at(self, theta: FloatArray) -> PartialScore:
+        """The score at θ (q,, in u), with the baseline that is expected there."""
+        W, U = self.whitening.transform, self._weighed_rows
+        eta = U @ theta + self.offset
+        found = expected(self._table, U, eta, self.count, self.far)
+        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        lengths = np.linalg.norm(
+            public_persons(self._table, known, U, eta, self.far).scores, axis=1
+        )
+        inside = replace(known, means=np.linalg.solve(W, found.means.T).T)
+        even = np.full(len(lengths), 1 / len(lengths))
+        return PartialScore(scale=1.0, known=inside, lengths=lengths, weights=even)
+
+    def local(self, score: Score, theta: FloatArray) -> LocalRows:
+        """Public persons about θ: regressors less the means while at risk, and cumulative
+        hazards.
+        """
+        persons = self.persons(theta, score)
+        spent = np.maximum(persons.spent, np.finfo(float).tiny)
+        X = persons.roots / np.sqrt(spent)[:, None]
+        return LocalRows(X, self.predictor(score, theta), np.ones(len(X)), persons.spent)
+
+    def weight_of_events(self, theta: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k)."""
+        U, table = self._weighed_rows, self._table
+        eta = U @ theta + self.offset
+        found = expected(table, U, eta, self.count, self.far)
+        rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
+        cumulative = np.append(0.0, np.cumsum(found.hazards))[:-1]
+        first, second = np.zeros(len(L)), np.zeros(len(L))
+        for events, spent, mean in zip(table.events, cumulative, found.means, strict=True):
+            weights = rate * np.exp(-spent * rate)
+            share = weights / max(float(np.sum(weights)), np.finfo(float).tiny)
+            c = (moved - L @ mean) ** 2
+            first += events * (share @ c)
+            second += events * (share @ c**2)
+        return first, second

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study desk: what a study's release holds is analysed as often as one likes, for nothing.
+
+The address of the page is the notebook: it holds every analysis that was made, so that a bookmark
+keeps them, and nobody else learns what was tried. Opening it makes them again from the release,
+which reads no record.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Response
+
+from reticent_server.domain.patience import checkpoint
+from reticent_server.errors import InvalidRequest, NotFound, ReticentError
+from reticent_server.kinds.study.kind import KIND
+from reticent_server.pipeline import browse, publishing
+from reticent_server.web.routing import pages_router
+from reticent_server.web.tables import ShownResult, shown
+from reticent_server.web.words import plain_words
+from reticent_server.workbench import exports
+from reticent_server.workbench.analyses import (
+    ANALYSES,
+    AnalysisField,
+    StudyAnalysis,
+    study_of,
+)
+from reticent_server.workbench.asking import Asking, asker
+
+router = pages_router("workbench")
+
+MOST_ENTRIES = 12
+"""Analyses of an address: each has 2,000 characters a field at most, and the address is read by
+servers that take 64 KB."""
+
+MOST_LISTED = 500
+"""Releases that are looked through for studies: the newest, as in the history."""
+
+_TOGETHER = ("python", "r", "notebook", "markdown", "csv", "latex")
+"""Formats that hold several analyses in one file."""
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class DeskEntry:
+    """One analysis that was asked for. group: of a study by groups; empty without."""
+
+    analysis: StudyAnalysis
+    group: str
+    texts: Mapping[str, str]
+
+    @property
+    def address(self) -> str:
+        """As the page's address has it."""
+        return urlencode({"a": self.analysis.name, "g": self.group, **self.texts})
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        """What was asked, by the labels of its fields."""
+        of_group = {"group": self.group} if self.group else {}
+        named = {each.label: self.texts.get(each.name, "") for each in self.analysis.fields}
+        return of_group | {label: text for label, text in named.items() if text}
+
+    def document(self, release: Document) -> dict[str, Any]:
+        """The analysis as a release's document, under the study's guarantee."""
+        result = self.analysis.run(study_of(release, self.group), self.texts)
+        where = {k: v for k, v in release["query"].items() if k == "where" and v}
+        query = {"kind": self.analysis.label.lower(), **where, **self.asked}
+        return {**release, "query": query, "result": result, "answers": self.analysis.answers}
+
+
+@dataclass(frozen=True, slots=True)
+class EntryShown:
+    """An entry of the page. without, change: addresses. problem: why there is no result."""
+
+    entry: DeskEntry
+    result: ShownResult | None
+    problem: str
+    without: str
+    change: str
+    exports: Mapping[str, str]
+
+
+@router.get("/studies")
+def studies(visit: Asking) -> Response:
+    """One's studies, those that are published to one, and the way to a new one."""
+    services, principal = visit.services, asker(visit)
+    page = json.loads(browse.releases(services, principal, MOST_LISTED, 0))
+    datasets = browse.datasets(services, principal)
+    published = [
+        each
+        for dataset in datasets
+        for each in json.loads(
+            publishing.published(services, principal, dataset["name"], MOST_LISTED, 0)
+        )["releases"]
+    ]
+    return visit.page(
+        "studies.html",
+        own=[each for each in page["releases"] if is_study(each)],
+        published=[each for each in published if is_study(each)],
+        datasets=datasets,
+    )
+
+
+@router.get("/studies/{release_id}")
+async def desk(visit: Asking, release_id: str) -> Response:
+    """The analyses of the address, and the form of the next one."""
+    return await visit.at_its_turn(partial(_desk, visit, release_id))
+
+
+@router.get("/studies/{release_id}/export/{form}")
+async def export(visit: Asking, release_id: str, form: str) -> Response:
+    """Analyses as a file: a document, or a script that makes them again."""
+    return await visit.at_its_turn(partial(_export, visit, release_id, form))
+
+
+def is_study(release: Document) -> bool:
+    """Whether a release can be analysed on the desk."""
+    return release["query"]["kind"] == KIND.name and release["result"] is not None
+
+
+def _desk(visit: Asking, release_id: str) -> Response:
+    release, query = _study(visit, release_id), visit.request.query_params
+    done = _entries(query.getlist("done"))
+    chosen = ANALYSES.get(query.get("choose") or query.get("analysis", ""), None)
+    analysis = chosen or next(iter(ANALYSES.values()))
+    texts = {each.name: query.get(each.key, "").strip() for each in analysis.fields}
+    draft = _with_column(DeskEntry(analysis, query.get("group", ""), texts), query.get("add", ""))
+    problem = ""
+    if "run" in query:
+        try:
+            _of_room(done, draft).document(release)
+        except ReticentError as error:
+            problem = error.detail
+        else:
+            kept = [*(each for each in done if each != draft), draft]
+            return visit.redirect(f"{_path(release_id)}?{_done(kept)}#results")
+    return visit.page(
+        "desk.html",
+        422 if problem else 200,
+        release=release,
+        analyses=ANALYSES,
+        draft=draft,
+        problem=problem,
+        columns=list(release["result"]["variables"]),
+        terms=release["result"]["terms"][1:],
+        groups=list(release["result"].get("groups") or ()),
+        done=[each.address for each in done],
+        entries=[_shown(release, done, k) for k in reversed(range(len(done)))],
+        together={k: v for k, v in _formats(release).items() if k in _TOGETHER},
+        all=_done(done),
+        words=plain_words(release["guarantee"]),
+    )
+
+
+def _of_room(done: Sequence[DeskEntry], draft: DeskEntry) -> DeskEntry:
+    if len(done) >= MOST_ENTRIES and draft not in done:
+        raise InvalidRequest(
+            f"The page holds {MOST_ENTRIES} analyses: bookmark or export it, and take one out."
+        )
+    return draft
+
+
+def _shown(release: Document, done: Sequence[DeskEntry], k: int) -> EntryShown:
+    checkpoint()
+    entry = done[k]
+    others = [each for each in done if each != entry]
+    path = _path(release["id"])
+    fields = {each.key: entry.texts.get(each.name, "") for each in entry.analysis.fields}
+    again = {"analysis": entry.analysis.name, "group": entry.group, **fields}
+    result, problem = None, ""
+    try:
+        result = shown(entry.document(release)["result"])
+    except ReticentError as error:
+        problem = error.detail
+    return EntryShown(
+        entry,
+        result,
+        problem,
+        without=f"{path}?{_done(others)}",
+        change=f"{path}?{urlencode(again)}&{_done(others)}#fields",
+        exports={
+            label: f"{path}/export/{name}?{_done([entry])}"
+            for name, label in _formats(release).items()
+        },
+    )
+
+
+def _export(visit: Asking, release_id: str, form: str) -> Response:
+    release = _study(visit, release_id)
+    entries = _entries(visit.request.query_params.getlist("done"))
+    made = exports.EXPORTS.get(form)
+    several = len(entries) > 1
+    if made is None or form not in _formats(release) or (several and form not in _TOGETHER):
+        raise NotFound("There is no such format here.")
+    if not entries:
+        raise InvalidRequest("Make an analysis first: there is none to export.")
+    url = str(visit.request.base_url).rstrip("/")
+    script = exports.SCRIPTS.get(form)
+    if script is not None:
+        content = script(release, url, [_step(form, each, release) for each in entries])
+    else:
+        documents = [each.document(release) for each in entries]
+        content = b"\n".join(made.write(each, url) for each in documents)
+    headers = {"Content-Disposition": f'attachment; filename="{release["id"]}-desk{made.ending}"'}
+    return visit.keep(Response(content, media_type=made.media_type, headers=headers))
+
+
+def _formats(release: Document) -> dict[str, str]:
+    """A release's own JSON is no analysis; R reads one's own releases only."""
+    left_out = {"json", "r"} if release.get("published") else {"json"}
+    return {name: label for name, label in exports.formats().items() if name not in left_out}
+
+
+def _step(form: str, entry: DeskEntry, release: Document) -> str:
+    """The line of a script that makes an analysis."""
+    by_groups = bool(release["result"].get("groups"))
+    group = json.dumps(entry.group, ensure_ascii=False)
+    if form == "r":
+        study = f"study_group(answer, {group})" if by_groups else "answer"
+        return entry.analysis.r(entry.texts, study)
+    return entry.analysis.python(entry.texts, f"release[{group}]" if by_groups else "release")
+
+
+def _study(visit: Asking, release_id: str) -> dict[str, Any]:
+    """One's own study, or one that is published to one. Raises NotFound."""
+    services, principal = visit.services, asker(visit)
+    try:
+        document: dict[str, Any] = json.loads(browse.release(services, principal, release_id))
+    except NotFound:
+        stored = publishing.published_release(services, principal, release_id)
+        document = json.loads(stored) | {"published": True}
+    if not is_study(document):
+        raise NotFound("There is no such study.")
+    return document
+
+
+def _entries(addresses: Sequence[str]) -> list[DeskEntry]:
+    """The analyses of an address; what is none is left out."""
+    found = []
+    for address in addresses[:MOST_ENTRIES]:
+        fields = dict(parse_qsl(address))
+        analysis = ANALYSES.get(fields.get("a", ""))
+        if analysis is not None:
+            texts = {each.name: fields.get(each.name, "") for each in analysis.fields}
+            found.append(DeskEntry(analysis, fields.get("g", ""), texts))
+    return list({each.address: each for each in found}.values())
+
+
+def _with_column(draft: DeskEntry, added: str) -> DeskEntry:
+    """The draft after a press on a column's button: "field:column"."""
+    name, _, column = added.partition(":")
+    field = next((each for each in draft.analysis.fields if each.name == name), None)
+    if field is None or not column or not field.adds:
+        return draft
+    text = _added(field, draft.texts[name], column)
+    return DeskEntry(draft.analysis, draft.group, {**draft.texts, name: text})
+
+
+def _added(field: AnalysisField, text: str, column: str) -> str:
+    if field.adds == "whole":
+        return column
+    if field.adds == "names":
+        return f"{text}, {column}" if text else column
+    if not text:
+        return f"{column} ~ "
+    return f"{text} {column}" if text.rstrip().endswith(("~", "+", "|")) else f"{text} + {column}"
+
+
+def _done(entries: Sequence[DeskEntry]) -> str:
+    return urlencode([("done", each.address) for each in entries])
+
+
+def _path(release_id: str) -> str:
+    return f"/workbench/studies/{release_id}"

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The study desk by bare requests: every analysis gives the client's numbers, for nothing, on the
+page and in files, and nobody reads a study that is not theirs or published.
+"""
+
+import contextlib
+import html
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+import pytest
+
+from reticent.kinds.study import Study
+from reticent_server.app import create_app
+from reticent_server.domain.query import Privacy
+from reticent_server.kinds.study.kind import Study as StudyQuestion
+from reticent_server.pipeline.answer import Ask, answer
+from reticent_server.workbench.analyses import ANALYSES, study_of
+from reticent_server.workbench.desk import MOST_ENTRIES
+from support.attacks.seeded_noise import seed_noise
+from support.installations.bench import Bench, Browser
+from support.installations.small import Installation, copied, opened
+
+VARIABLES = ("y", "x", "k", "C(g)", "b")
+ASKED: Mapping[str, dict[str, str]] = {
+    "regression": {"formula": "y ~ x + g"},
+    "correlations": {"variables": "y, x\nk"},
+    "partial": {"x": "y", "y": "x", "given": "k, g"},
+    "instruments": {"formula": "y ~ x + b | k + b"},
+    "mediation": {"x": "k", "mediator": "x", "y": "y", "controls": "b"},
+    "robustness": {"base": "y ~ x", "variations": "+ k\n+ g, y ~ x + k + b", "term": ""},
+    "selection": {"response": "y", "candidates": ""},
+}
+"""What is asked of each analysis: a new one fails until it is here."""
+
+
+@pytest.fixture(scope="module")
+def studies(
+    installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Bench, dict[str, Any], dict[str, Any]]]:
+    """A bench, a study of ana's, and one by groups; noise by a seed."""
+    directory = tmp_path_factory.mktemp("desk") / "bench"
+    with (
+        copied(installation_template, directory) as own,
+        opened(own.settings) as services,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        seed_noise(patch, "the study desk")
+        ana = services.access.authenticate(own.keys["ana"])
+        assert ana is not None
+        made = [
+            json.loads(answer(services, ana, Ask("people", each, Privacy(20.0))))
+            for each in (StudyQuestion(VARIABLES), StudyQuestion(("y", "x", "k"), by="g"))
+        ]
+        assert [each["status"] for each in made] == ["reply", "reply"]
+        yield Bench(services, own.keys, create_app(services)), made[0], made[1]
+
+
+def path(study: Mapping[str, Any]) -> str:
+    return f"/workbench/studies/{study['id']}"
+
+
+def compute(
+    browser: Browser,
+    study: Mapping[str, Any],
+    name: str,
+    done: list[str] | None = None,
+    **more: str,
+) -> httpx.Response:
+    """The form, sent."""
+    fields = {f"f.{k}": v for k, v in ASKED[name].items()}
+    asked = {"analysis": name, "run": "1", "done": done or [], **fields, **more}
+    return browser.get(f"{path(study)}?{urlencode(asked, doseq=True)}")
+
+
+def done_of(reply: httpx.Response) -> list[str]:
+    assert reply.status_code == 303, reply.text
+    return parse_qs(urlsplit(reply.headers["location"]).query)["done"]
+
+
+def spent(bench: Bench) -> Any:
+    ana = bench.services.access.analyst("ana").id
+    return [each.spent for each in bench.services.ledger.balances(ana)]
+
+
+def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
+    """What is computed stands in the address, and is made again from it, all together."""
+    bench, study, _ = studies
+    ana, before = bench.browser("ana"), spent(bench)
+    done: list[str] = []
+    assert set(ASKED) == set(ANALYSES)
+    for name in ANALYSES:
+        done = done_of(compute(ana, study, name, done))
+    assert len(done) == len(ANALYSES)
+    shown = ana.get(f"{path(study)}?{urlencode({'done': done}, doseq=True)}").text
+    for number, analysis in enumerate(ANALYSES.values(), 1):
+        assert f"{number}. {analysis.label}" in shown
+        assert html.escape(analysis.answers, quote=True).replace("&#x27;", "&#39;") in shown
+    assert spent(bench) == before
+    again = done_of(compute(ana, study, "regression", done))
+    assert sorted(again) == sorted(done)  # asked twice, it stands there once
+
+
+def test_numbers_are_the_client_s(studies: Any) -> None:
+    _, study, _ = studies
+    own = Study(study)
+    made = {k: each.run(study_of(study, ""), ASKED[k]) for k, each in ANALYSES.items()}
+    fit, iv = own.ols("y ~ x + g"), own.iv("y ~ x + b | k + b")
+    assert made["regression"]["coefficients"] == list(fit.params)
+    assert made["regression"]["standard_errors"] == list(fit.bse)
+    assert made["regression"]["rsquared"] == own.r2("y ~ x + g")[0]
+    assert made["instruments"]["first_stage"][0]["F"] == iv.first_stage["x"]["F"]
+    assert made["instruments"]["anderson_rubin_intervals"] == iv.result["anderson_rubin"]
+    corr = own.corr(["y", "x", "k"])
+    assert made["correlations"]["pairs"] == ["y, x", "y, k", "x, k"]
+    assert made["correlations"]["correlations"] == [corr.values[1, 0], *corr.values[2, :2]]
+    assert made["partial"]["correlations"] == [own.partial_corr("y", "x", ["k", "g"]).value]
+    effects = own.mediation("k", "x", "y", ["b"])
+    assert made["mediation"]["estimates"] == list(effects.values)
+    curve = own.robustness("y ~ x", ["+ k", "+ g", "y ~ x + k + b"])
+    assert made["robustness"]["specifications"] == list(curve.formulas)
+    assert made["robustness"]["coefficients"] == list(curve.values)
+    best = own.select("y")
+    assert made["selection"]["coefficients"] == list(best.fit.params)
+    assert made["selection"]["ranking"]["bic"] == [bic for _, bic in best.ranking]
+
+
+def test_a_script_makes_the_same_numbers(studies: Any) -> None:
+    """The lines of the Python file, run on the release; the R file calls the same functions."""
+    bench, study, grouped = studies
+    ana = bench.browser("ana")
+    done = [done_of(compute(ana, study, name))[0] for name in ANALYSES]
+    every = urlencode({"done": done}, doseq=True)
+    script = ana.get(f"{path(study)}/export/python?{every}").text
+    lines = [line for line in script.splitlines() if line.startswith("print(release.")]
+    assert len(lines) == len(ANALYSES)
+    for line in lines:
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(line, {"release": Study(study)})
+        assert len(out.getvalue()) > 20
+    in_r = ana.get(f"{path(study)}/export/r?{every}").text
+    assert 'study_robustness(answer, "y ~ x", c("+ k", "+ g", "y ~ x + k + b"))' in in_r
+    assert 'study_mediation(answer, "k", "x", "y", c("b"))' in in_r
+    of_b = done_of(ana.get(f"{path(grouped)}?analysis=regression&f.formula=y+~+x&group=b&run=1"))
+    one = ana.get(f"{path(grouped)}/export/python?{urlencode({'done': of_b}, doseq=True)}").text
+    assert 'print(release["b"].ols("y ~ x"))' in one
+    book = ana.get(f"{path(study)}/export/notebook?{every}").json()
+    assert "release.corr" in book["cells"][1]["source"]
+
+
+def test_each_export_holds_the_numbers(studies: Any) -> None:
+    bench, study, _ = studies
+    ana = bench.browser("ana")
+    done = urlencode({"done": done_of(compute(ana, study, "regression"))}, doseq=True)
+    value = Study(study).ols("y ~ x + g").params["x"]
+    assert repr(float(value)) in ana.get(f"{path(study)}/export/csv?{done}").text
+    for form in ("markdown", "html", "latex"):
+        text = ana.get(f"{path(study)}/export/{form}?{done}").text
+        assert f"{abs(value):.4g}" in text, form
+        assert "Guarantee" in text, form
+    both = f"{done}&{urlencode({'done': done_of(compute(ana, study, 'partial'))}, doseq=True)}"
+    assert "correlations" in ana.get(f"{path(study)}/export/markdown?{both}").text
+    assert ana.get(f"{path(study)}/export/html?{both}").status_code == 404
+    assert ana.get(f"{path(study)}/export/json?{done}").status_code == 404
+    assert ana.get(f"{path(study)}/export/csv").status_code == 422
+
+
+def test_what_is_wrong_is_said_at_the_form(studies: Any) -> None:
+    bench, study, grouped = studies
+    ana = bench.browser("ana")
+    tried = {
+        "y ~ garde": "is not in this study",
+        "": "it is needed",
+        "y ~ x + " + "x" * 2_100: "at most 2,000 characters",
+        "y ~ k*x": "is not in this study",
+    }
+    for formula, said in tried.items():
+        asked = urlencode({"analysis": "regression", "f.formula": formula, "run": "1"})
+        reply = ana.get(f"{path(study)}?{asked}")
+        assert reply.status_code == 422, formula
+        assert said in html.unescape(reply.text), formula
+        assert "Nothing computed, nothing charged." in reply.text
+    hostile = urlencode({"done": 'a=regression&formula="><script>alert(1)</script>'})
+    assert "<script>alert" not in ana.get(f"{path(study)}?{hostile}").text
+    without = ana.get(f"{path(grouped)}?analysis=regression&f.formula=y+~+x&run=1")
+    assert "choose one of a, b, c" in without.text
+    many = [f"a=regression&formula=y+~+x+%2B+k&g={i}" for i in range(MOST_ENTRIES)]
+    assert f"holds {MOST_ENTRIES} analyses" in compute(ana, study, "partial", many).text
+
+
+def test_columns_are_added_by_a_press(studies: Any) -> None:
+    """Without a script: a round trip each."""
+    bench, study, _ = studies
+    ana, text = bench.browser("ana"), ""
+    for column in ("y", "x", "C(g)"):
+        asked = urlencode({"analysis": "regression", "f.formula": text, "add": f"formula:{column}"})
+        found = re.search(
+            r"<textarea[^>]*>([^<]*)</textarea>", ana.get(f"{path(study)}?{asked}").text
+        )
+        assert found
+        text = html.unescape(found[1])
+    assert text == "y ~ x + C(g)"
+    study_of(study, "").ols(text)
+
+
+def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
+    """Published, it is read by all with a grant, who get a script that finds it."""
+    bench, study, grouped = studies
+    bob = bench.browser("bob")  # who has no grant
+    token = {"done": "a=correlations"}
+    places = [path(study), f"{path(study)}/export/csv?{urlencode(token)}", path({"id": "rel_no"})]
+    assert [bob.get(each).status_code for each in places] == [404, 404, 404]
+    bench.services.catalog.publish(study["id"], "people", by="t")
+    assert [bob.get(each).status_code for each in places] == [404, 404, 404]
+    access = bench.services.access
+    access.grant(access.analyst("bob").id, "people", by="t")
+    assert [bob.get(each).status_code for each in places] == [200, 200, 404]
+    assert study["id"] in bob.get("/workbench/studies").text
+    assert bob.get(path(grouped)).status_code == 404
+    assert grouped["id"] not in bob.get("/workbench/studies").text
+    script = bob.get(f"{path(study)}/export/python?{urlencode(token)}").text
+    assert 'client.dataset("people").published() if each.id ==' in script
+    assert bob.get(f"{path(study)}/export/r?{urlencode(token)}").status_code == 404
+    assert (
+        "open the study desk" in bench.browser("ana").get(f"/workbench/releases/{study['id']}").text
+    )
