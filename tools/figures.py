@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks import named_tests_tables  # noqa: E402 - it is not installed
 from benchmarks.gauntlet import report  # noqa: E402
+from benchmarks.real_tables import report as real_report  # noqa: E402
 
 REGION = re.compile(r"<!-- figures: (?!end)(\w+) -->\n.*?<!-- figures: end -->", re.DOTALL)
 FIRST_TABLE = re.compile(r"^\|.*\n\|[-|: ]+\|\n(?:\|.*\n)*", re.MULTILINE)
@@ -30,6 +31,12 @@ def gauntlet(folder: Path) -> str | None:
     if not path.exists():
         return None
     return report.drawn([path])
+
+
+def real_tables(folder: Path) -> str | None:
+    """Linear models over real tables; their plot is drawn, too."""
+    path = folder / "real_tables.json"
+    return real_report.drawn(path) if path.exists() else None
 
 
 def printed(name: str) -> Callable[[Path], str | None]:
@@ -60,6 +67,7 @@ def of_named_tests(
 
 TABLES: dict[str, Callable[[Path], str | None]] = {
     "gauntlet": gauntlet,
+    "real_tables": real_tables,
     "every_kind": printed("every_kind"),
     "levels_of_named_tests": of_named_tests(named_tests_tables.levels),
     "powers_of_named_tests": of_named_tests(named_tests_tables.powers),

@@ -45,7 +45,7 @@ class Statistic(Release):
     def conf_int(self) -> tuple[float, float] | None:
         """The released 95 % interval of a question with intervals=True; None where there is none."""
         lower, upper = self.result.get("confidence_interval") or (None, None)
-        return None if lower is None else (float(lower), float(upper))
+        return None if lower is None or upper is None else (float(lower), float(upper))
 
     @property
     def nobs(self) -> int:

@@ -138,6 +138,11 @@ class RowCut:
         known = self.bulk is None or self.bulk >= BULK_INDEX.value
         return self.shaped or (known and self.alpha >= TAIL_INDEX.value)
 
+    @property
+    def allowance(self) -> float:
+        """By how much the sum of a likelihood's scores may be off in one direction."""
+        return LEANING * self.excess
+
 
 def leaning(size: int) -> float:
     """The share of E that what is cut of least squares moves one direction of q by: as of a vector

@@ -408,7 +408,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     inside = cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
-    leant = place.score.leaning(len(W)) * cut.excess
+    leant = whole.score.leaning(len(W)) * cut.excess
     taken = allowance_covariance(leant / count, curvature.H)
     back = power(clipped_curvature(place, whole.cuts.reach**2), 0.5)
     bend = bend_of(whole, curvature)
