@@ -469,7 +469,9 @@ def _ground(
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))
     X, start = coding.standardised(rows.X), np.zeros(coding.size)
-    middle = float(logsumexp(rows.offset) - np.log(len(X)))  # offsets are of links log
+    middle = 0.0
+    if design.offset is not None:  # of a link log
+        middle = float(logsumexp(rows.offset) - np.log(len(X)))
     level = np.full(len(X), model.level(response, intercept=intercept) - middle)
     if intercept:
         start[0] = level[0]
