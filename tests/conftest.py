@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -69,6 +70,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     postgresql.pytest_terminal_summary(terminalreporter)
     chromium.pytest_terminal_summary(terminalreporter)
     r_language.pytest_terminal_summary(terminalreporter)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _authorities_are_read_once() -> None:
+    """A new client reads the certificates of all authorities, 20 ms of processor time; what is read
+    is the same for all that are made with the same arguments.
+    """
+    from httpx._transports import default
+
+    made = default.create_ssl_context
+
+    @cache
+    def one_of(file: str | None, verify: Any, cert: Any, trust_env: bool) -> Any:
+        return made(verify=verify, cert=cert, trust_env=trust_env)
+
+    def create(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
+        return one_of(os.environ.get("SSL_CERT_FILE"), verify, cert, trust_env)
+
+    default.create_ssl_context = create
 
 
 @pytest.fixture(autouse=True)

@@ -353,6 +353,7 @@ class Dataset(Methods):
         test: str = "wald",
         family: str | None = None,
         where: str | None = None,
+        loss: str = "huber",
         tuning: float | None = None,
         dispersion: float | None = None,
         confidence_level: float = 0.95,
@@ -365,9 +366,10 @@ class Dataset(Methods):
         """`hypothesis_test` by its usual name: linear hypotheses, such as "x1 = 0, x2 = x3", about
         a model that is fitted for it.
 
-        test: "wald", "score" (Rao) or "lr". family None: the linear regression. hypothesis None: a
-        table of the model's terms. dispersion: as of `glm`. A Wald test of a fit that was released
-        already is free: see `wald_test` of the fit.
+        test: "wald", "score" (Rao) or "lr". family None: the linear regression, with loss="squared"
+        least squares (not for a score test). hypothesis None: a table of the model's terms.
+        dispersion: as of `glm`. A Wald test of a fit that was released already is free: see
+        `wald_test` of the fit.
 
         >>> ds.test("price ~ grade + condition", "condition = 0", test="score", epsilon=1.0)
         """
@@ -380,6 +382,7 @@ class Dataset(Methods):
             "tuning": tuning,
             "dispersion": dispersion,
             "confidence_level": confidence_level,
+            "loss": loss,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: TestResults | NoReply = self._ask("hypothesis_test", values, spending)

@@ -250,6 +250,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("mechanism", TEXT, "newton", keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("dispersion", NUMBER, None, keyword=True),
+            Field("loss", TEXT, "huber", keyword=True),
         ),
     ),
     "binned_residuals": Question(
@@ -1186,6 +1187,7 @@ class Methods:
         mechanism: Literal["newton"] = "newton",
         confidence_level: float = 0.95,
         dispersion: float | None = None,
+        loss: Literal["huber", "squared"] = "huber",
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1204,6 +1206,8 @@ class Methods:
         - confidence_level: 0.5 to 0.9999.
         - dispersion: 0.001 to 100. α of the negative binomial, V = μ + αμ²; None: estimated
           with the coefficients. No other family has one.
+        - loss: "huber" or "squared". Of the linear regression, as its own: squared is least
+          squares (wald and lr only).
 
         >>> ds.hypothesis_test("price ~ sqft_living + grade", ["grade = 0"], "score", epsilon=1.0)
         """
@@ -1217,6 +1221,7 @@ class Methods:
             "mechanism": mechanism,
             "confidence_level": confidence_level,
             "dispersion": dispersion,
+            "loss": loss,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: TestResults | NoReply = self._ask("hypothesis_test", values, spending)

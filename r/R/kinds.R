@@ -91,8 +91,8 @@ quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsil
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)
 }
 
-hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion)
+hypothesis_test <- function(dataset, formula, hypothesis = NULL, test = "wald", family = NULL, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", confidence_level = 0.95, dispersion = NULL, loss = "huber", idempotency_key = NULL) {
+  fields <- list(formula = formula, hypothesis = hypothesis, test = test, family = family, where = where, tuning = tuning, mechanism = mechanism, confidence_level = confidence_level, dispersion = dispersion, loss = loss)
   ask(dataset, "hypothesis_test", fields, epsilon, delta, idempotency_key, c("hypothesis"))
 }
 

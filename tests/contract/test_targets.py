@@ -72,7 +72,7 @@ def planned(api: Api, query: dict[str, Any], epsilon: float = 8.0) -> Any:
     return reply.json()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> None:
     """A kind of model that is added cannot leave the line out."""

@@ -118,7 +118,7 @@ def test_a_plan_over_persons_with_several_rows_has_it_too(
     assert sum(each.counted for each in costs) <= listed
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_plan_that_can_have_more_rho_goes_without(facts: DatasetFacts, name: str) -> None:
     for epsilon, delta in product((0.25, 0.5, 1.0, 2.0), (1e-10, 1e-6, 1e-3)):
@@ -167,7 +167,7 @@ def test_at_any_epsilon_and_delta_there_is_no_less_rho_and_a_reply(
     assert status(plan) == "reply"
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("persons", [1, 4])
 @pytest.mark.parametrize("name", QUERIES)
 def test_its_price_under_gdp_pays_for_all_its_steps(

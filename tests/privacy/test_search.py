@@ -5,6 +5,7 @@ charge.
 The questions are the registry's own examples, so that a new kind is searched without a line here.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.query import Privacy
-from reticent_server.domain.schema import Unit
+from reticent_server.domain.schema import ABSENT, Unit
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.example import SCHEMA, rows
 from reticent_server.mechanisms import noisy_sum
@@ -50,6 +51,8 @@ def planned(facts: DatasetFacts, query: Any, epsilon: float) -> Any:
 
 FIRST = [name for name in QUERIES if name.endswith(" 0")]
 LONG = [pytest.param(name, marks=pytest.mark.audit) for name in QUERIES]
+WEAKEST = 0.5
+"""Of a step's charge: noise of seven tenths of its scale loses twice as much."""
 # of a step's charge that some pair attains somewhere in a plan: else the pool searches nothing
 LEAST = 0.1
 
@@ -88,6 +91,39 @@ def search(facts: DatasetFacts, plan: Any, size: int, seed: int = 0) -> None:
         assert step.loss <= step.charged * ROOM, step
     noisy = [step.loss / step.charged for step in found if step.loss > 0]
     assert not noisy or max(noisy) > LEAST
+
+
+def test_persons_of_the_pool_have_none_to_all_of_their_rows() -> None:
+    """So that a count of all rows moves."""
+    pool = units(facts_of(3), 32, 0)
+    assert {int((~unit.missing[ABSENT]).sum()) for unit in pool} == {0, 1, 2, 3}
+
+
+SELECTED = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample_aggregate"}
+"""Kinds that draw indices, or blocks: what these lose is measured by test_outside_audit.py."""
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("kind", sorted({query["kind"] for query in QUERIES.values()} - SELECTED))
+def test_a_bound_that_is_weakened_in_any_kind_is_found(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half the ρ, or less, would not pay for some step of one of its questions: a pair attains that
+    much.
+    """
+    seed_noise(monkeypatch, kind)
+    assert any(share > WEAKEST for share in attained(kind))
+
+
+def attained(kind: str) -> Iterator[float]:
+    """The largest shares of a step's charge that pairs attain, by question and unit size."""
+    for name in (name for name, query in QUERIES.items() if query["kind"] == kind):
+        for m in (1, 3):
+            facts = facts_of(m)
+            plan = planned(facts, QUERIES[name], 1.0)
+            if plan is not None:
+                table, pool = table_of(facts, rows(facts.slots)), units(facts, 32, 0)
+                yield max(step.loss / step.charged for step in searched(plan, table, pool))
 
 
 def test_the_search_finds_noise_that_is_made_for_less_than_records_can_do(

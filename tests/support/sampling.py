@@ -13,9 +13,9 @@ from zlib import crc32
 
 import pytest
 
-SLOW = 3
-"""They took a quarter of the suite's time. A third of those of each file is kept in `make test`:
-most of them attack, or simulate, one mechanism or model in several ways.
+SLOW = 5
+"""They took a quarter of the suite's time. A fifth of those of each file is kept in `make test`, at
+least one: most of them attack, or simulate, one mechanism or model in several ways.
 """
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()

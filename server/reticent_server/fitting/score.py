@@ -105,6 +105,10 @@ class WholeScore(Score, Protocol):
         """
         ...
 
+    def leaning(self, size: int) -> float:
+        """By how much of what a cut takes one direction of q coordinates may be off."""
+        ...
+
     def beyond(self, length: FloatArray) -> FloatArray:
         """The share of records with |q| above `length` (any shape) that is planned for."""
         ...

@@ -174,7 +174,7 @@ class WholeNewton(NoisyNewton):
         )
         cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond)
         reach = LEAST_REACH * sqrt(q)
-        return PlannedStep(score, wide, cut.length, reach, cut.allowance)
+        return PlannedStep(score, wide, cut.length, reach, score.leaning(q) * cut.excess)
 
     @property
     def _rank(self) -> float:
@@ -374,7 +374,8 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     inside = cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
-    taken = allowance_covariance(cut.allowance / count, curvature.H)
+    leant = place.score.leaning(len(W)) * cut.excess
+    taken = allowance_covariance(leant / count, curvature.H)
     back = power(clipped_curvature(place, whole.cuts.reach**2), 0.5)
     directions = fit_directions(
         model.whitening,

@@ -26,7 +26,7 @@ from reticent_server.fitting.maps import (
     standardised,
     used_shares,
 )
-from reticent_server.fitting.row_tail import LengthGrid
+from reticent_server.fitting.row_tail import LEANING, LengthGrid, leaning
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.person_columns import prepared
@@ -64,6 +64,9 @@ class UnboundedScore:
     def mean_square(self) -> float:
         return 1.0
 
+    def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+        return LEANING
+
 
 @dataclass(frozen=True, slots=True)
 class PlainScore(UnboundedScore):
@@ -88,6 +91,9 @@ class PlainScore(UnboundedScore):
 
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
+
+    def leaning(self, size: int) -> float:
+        return leaning(size)
 
     def beyond(self, length: FloatArray) -> FloatArray:
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))

@@ -17,6 +17,9 @@ Comparisons are false for NaN. Every other record is scaled down to the clip, or
 not finite, and is cut towards zero should rounding still leave it too long. The room of 2⁻³¹
 between g and L is for contributions that are at the clip up to their own rounding: they are the
 rule, not the exception.
+
+Where the rows of a person are bounded together (VectorSum.person_rows = m: ‖Σ v_i‖ ≤ C), each of
+them is rounded: g = C/(C_q(1 − 2⁻³⁰) − m√d/2), so that ‖Σ q_i‖ ≤ C/g + m√d/2 ≤ C_q.
 """
 
 from math import sqrt
@@ -44,7 +47,8 @@ def granule(part: VectorSum | GramSum) -> float:
     """g: the value of one integer step."""
     if isinstance(part, GramSum) and part.whole:
         return part.clip / sqrt(persons_norm(part))
-    return part.clip / (norm_limit(part) * (1 - _ROOM) - sqrt(part.size) / 2)
+    rows = part.person_rows if isinstance(part, VectorSum) else 1  # each of them is rounded
+    return part.clip / (norm_limit(part) * (1 - _ROOM) - rows * sqrt(part.size) / 2)
 
 
 def persons_norm(part: GramSum) -> float:

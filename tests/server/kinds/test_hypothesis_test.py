@@ -2,6 +2,7 @@
 """Wald, score and likelihood-ratio-type tests: what they compute, their level, their power."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,26 @@ from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.formula import parse_hypothesis
+from reticent_server.kinds import registry
 from reticent_server.kinds.hypothesis_test.plan import tested_fit as under_test
+from reticent_server.kinds.hypothesis_test.query import HypothesisTest
 from reticent_server.kinds.hypothesis_test.statistics import (
     FitUnderTest,
     likelihood_ratio,
     wald,
 )
 from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
-from support.fits.regressions import HUGE_RHO, drive, whole
+from support.fits.linear_plans import Y, numerics
+from support.fits.regressions import (
+    HUGE_RHO,
+    drive,
+    facts_of,
+    linear_table,
+    profile_of,
+    whole,
+)
 from support.kinds.hypotheses import outcome_of, planned, table_of
+from support.kinds.named_tests import offer
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
@@ -63,7 +75,9 @@ def resolved(q: Any) -> Directions:
 def example_fit(rng: np.random.Generator, q: int = 4) -> FitUnderTest:
     A, B = rng.normal(size=(2, q, 2 * q))
     M, C = A @ A.T, B @ B.T / 500
-    return FitUnderTest(rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, resolved(q))
+    return FitUnderTest(
+        rng.normal(0, 0.1, q), C, np.linalg.inv(M), 500.0, resolved(q), np.zeros(q, bool)
+    )
 
 
 def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own() -> None:
@@ -89,6 +103,56 @@ def test_one_row_gives_wald_and_lr_the_same_p_value() -> None:
     hypothesis = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
     a, b = wald(fit, hypothesis), likelihood_ratio(fit, hypothesis)
     assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
+
+
+def test_what_a_few_records_decide_is_not_tested() -> None:
+    fit = replace(
+        example_fit(np.random.default_rng(1)), barred=np.array([False, True, False, False])
+    )
+    for test in (wald, likelihood_ratio):
+        of_it = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
+        of_others = LinearHypothesis(("a",), ((0.0, 0.0, 2.0, 1.0),), (0.0,))
+        assert test(fit, of_it).p_value is None
+        assert test(fit, of_others).p_value is not None
+
+
+@pytest.mark.parametrize("test", ["wald", "lr"])
+def test_tests_of_least_squares_are_of_all_records_and_say_so(test: str) -> None:
+    """A response whose mean moves with x2 and whose median does not: least squares finds it, as the
+    first line says.
+    """
+    table = linear_table(20_000, 3, np.random.default_rng(8))
+    rng = np.random.default_rng(7)
+    tail = rng.random(20_000) < 0.05 + 0.02 * np.clip(table["x2"], -2, 2)
+    table["y"] = table["y"] + np.where(tail, 12.0, 0.0)
+    X = np.column_stack([np.ones(20_000), *(table[f"x{k}"] for k in range(3))])
+    exact = np.linalg.lstsq(X, table["y"], rcond=None)[0]
+    query = HypothesisTest(
+        "y ~ x0 + x1 + x2", (f"x2 = {exact[3]:.6f}",), test, loss="squared", tuning=None
+    )
+    columns = [*numerics(3), Y]
+    facts = facts_of(20_000, columns, profile_of(table, columns))
+    plan: Any = registry.plan(facts, query, offer(4))
+    assert plan.outlined.answers == "Least squares"
+    result = drive(plan.run(), whole(table)).result
+    fit = result["fit"]
+    # five standard errors of the noise: by chance once in 10⁶, were the seed another
+    assert abs(fit["coefficients"][3] - exact[3]) < 5 * fit["privacy_standard_errors"][3]
+    assert result["p_value"] > 1e-6
+    assert query.other_target() == replace(query, loss="huber")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (HypothesisTest("y ~ x0", ("x0 = 0",), "score", loss="squared"), "wald or lr"),
+        (HypothesisTest("y ~ x0", ("x0 = 0",), family="poisson", loss="squared"), "family out"),
+    ],
+)
+def test_least_squares_is_refused_where_it_is_not(query: HypothesisTest, said: str) -> None:
+    with pytest.raises(InvalidQuery, match=said):
+        registry.plan(facts_of(1000, [*numerics(1), Y], None), query, offer(1))
+    assert HypothesisTest("y ~ x0", ("x0 = 0",), "score").other_target() is None
 
 
 def test_a_factor_is_one_term_of_the_table() -> None:

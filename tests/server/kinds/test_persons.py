@@ -169,7 +169,11 @@ INDEPENDENT = {
 """Kinds whose standard errors take records as independent; means by group do, too."""
 
 
-DECLINED = ("protected unit", "Where a person has several rows, by is not for this regression")
+DECLINED = (
+    "protected unit",
+    "Where a person has several rows, by is not for this regression",
+    "is for tables with one row a person",
+)
 
 
 @pytest.mark.sample(2)

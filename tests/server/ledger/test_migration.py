@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import CheckConstraint, Engine, delete, inspect, update
+from sqlalchemy import CheckConstraint, Engine, delete, inspect, text, update
 from sqlalchemy.exc import DatabaseError
 
 from reticent_server import database
 from reticent_server.chain.tables import entries
 from reticent_server.ledger import tables
-from reticent_server.ledger.service import Ledger
+from reticent_server.ledger.service import Fresh, Ledger
 from support.databases.migrated import SetClock
-from support.ledger.accounts import ask, open_accounts
+from support.ledger.accounts import TENTH, ask, open_accounts
 
 OURS = {
     name
@@ -91,3 +94,47 @@ def test_the_database_itself_refuses_to_overspend(ledger: Ledger, engine: Engine
         for value in (-1, 10**15):
             with pytest.raises(DatabaseError), database.writing(engine) as connection:
                 connection.execute(update(tables.accounts).values({column: value}))
+
+
+def downgrade(url: str, revision: str) -> None:
+    config = Config(attributes={"url": url})
+    config.set_main_option("script_location", str(database._migrations()).replace("%", "%%"))
+    command.downgrade(config, revision)
+
+
+def stored(engine: Engine) -> dict[str, list[dict[str, object]]]:
+    """Accounts and releases, as every version since 0012 has them."""
+    found = {}
+    with database.reading(engine) as connection:
+        for name in ("ledger_accounts", "ledger_releases"):
+            rows = connection.execute(text(f"SELECT * FROM {name}")).mappings()
+            kept = [{k: v for k, v in row.items() if k != "gaussian"} for row in rows]
+            found[name] = sorted(kept, key=str)
+    return found
+
+
+def test_accounts_and_charges_of_before_the_rule_gdp_are_kept_as_they_were(
+    database_url: str, engine: Engine, ledger: Ledger
+) -> None:
+    """With data of every earlier rule, through the migrations of populations and of gdp."""
+    given = {"epsilon": 1.0, "delta": 1e-6, "by": "carol"}
+    ledger.set_population_cap("flats", rule="zcdp", **given)
+    open_accounts(ledger)
+    before_gdp = replace(TENTH, gaussian=0)
+    charged = ask(ledger, cost=before_gdp, idempotency_key="k")
+    assert isinstance(charged, Fresh)
+    ledger.settle(charged.reservation, "reply", b"{}")
+    ask(ledger, cost=before_gdp)
+    before, head = stored(engine), ledger.head()
+    engine.dispose()
+    downgrade(database_url, "0012")
+    assert "populations" not in inspect(engine).get_table_names()
+    with pytest.raises(DatabaseError), database.writing(engine) as connection:
+        connection.execute(text("UPDATE ledger_accounts SET rule = 'gdp'"))
+    engine.dispose()
+    database.upgrade(database_url)
+    assert stored(engine) == before
+    assert (ledger.head(), ledger.verify()) == (head, [])
+    assert isinstance(ask(ledger, cost=before_gdp), Fresh)
+    ledger.set_population_cap("cars", rule="gdp", **given)
+    assert ledger.verify() == []

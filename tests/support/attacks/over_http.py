@@ -97,10 +97,8 @@ def _telling(left: Sequence[Outcome], right: Sequence[Outcome]) -> int:
 
 
 def _at(outcome: Outcome, place: int) -> Outcome:
-    """The outcome by that number; a reply that is too short for it has the status of one."""
-    if len(outcome.numbers) > place:
-        return replace(outcome, value=outcome.numbers[place])
-    return replace(outcome, value=float("nan"))
+    """The outcome by that number; 0 where it has none, as events by status tell it apart."""
+    return replace(outcome, value=(*outcome.numbers, *([0.0] * (place + 1)))[place])
 
 
 def numbers(result: Any) -> tuple[float, ...]:

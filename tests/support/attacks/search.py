@@ -61,8 +61,8 @@ def units(facts: DatasetFacts, size: int, seed: int) -> list[Block]:
 def _values(column: Column, rng: np.random.Generator) -> Sequence[float]:
     ends = (column.lower, column.upper)
     if column.kind is ColumnKind.NUMERIC:
-        inner = column.lower + rng.random(2) * (column.upper - column.lower)
-        return (*ends, *inner.tolist())[:4]
+        middle = sum(ends) / 2  # a cut, or a centre, is often there
+        return (*ends, middle, column.lower + rng.random() * (column.upper - column.lower))
     return ends if column.is_dummy else (*ends, float(round(sum(ends) / 2)))
 
 
@@ -73,8 +73,8 @@ def _unit(
     number: int,
     rng: np.random.Generator,
 ) -> Block:
-    """m copies of one record; of every third unit different ones, of which some are absent, or the
-    only one.
+    """m copies of one record; of every third unit different ones, of which none to all are absent,
+    or the only one.
     """
     m = unit.max_rows
     mixed = m > 1 and number % 3 == 2
@@ -91,7 +91,8 @@ def _unit(
         if c.may_be_missing
     }
     if m > 1:
-        missing[ABSENT] = (np.arange(m) >= 1 + number % m) if mixed else np.zeros(m, dtype=bool)
+        present = number // 3 % (m + 1) if mixed else m
+        missing[ABSENT] = np.arange(m) >= present
     elif unit.gaps:
         missing[ABSENT] = np.full(1, number % 3 == 2)
     for name, mask in missing.items():

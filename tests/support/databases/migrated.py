@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, make_url
 
 from reticent_server import database
 from support.databases import postgresql
@@ -73,6 +73,15 @@ def _sqlite_template() -> Path:
     path = _folder() / "template.db"
     database.upgrade(f"sqlite:///{path}")
     return path
+
+
+def upgraded(url: str) -> None:
+    """In place of database.upgrade: a new SQLite file is a copy of one, in 1 ms in place of 60."""
+    file = Path(make_url(url).database or "")
+    if url.startswith("sqlite:") and file.parent.is_dir() and not file.exists():
+        shutil.copy(_sqlite_template(), file)
+    else:
+        database.upgrade(url)
 
 
 def _folder() -> Path:

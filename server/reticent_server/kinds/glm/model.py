@@ -2,6 +2,7 @@
 """The fit that a model's formula and family name: a generalised linear model, or a linear
 regression."""
 
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from reticent_server.domain.facts import DatasetFacts
@@ -33,14 +34,20 @@ class ModelQuery(Protocol):
     def dispersion(self) -> float | None: ...
 
 
-def plan_model(facts: DatasetFacts, query: ModelQuery, rho: int) -> FitPlan[Any]:
-    """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with
-    Huber's score."""
+def plan_model(
+    facts: DatasetFacts,
+    query: ModelQuery,
+    rho: int,
+    loss: Literal["huber", "squared"] = "huber",
+) -> FitPlan[Any]:
+    """The fit of a model at `rho` (RHO_UNITS). A Gaussian response is a linear regression with the
+    loss.
+    """
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     if query.family in {None, GAUSSIAN}:
         if query.dispersion is not None:
             raise InvalidQuery(DISPERSED_ONLY)
-        return plan_linear_regression(facts, design, _linear(query), rho)
+        return plan_linear_regression(facts, design, replace(_linear(query), loss=loss), rho)
     model = Glm(
         query.formula,
         query.family or GAUSSIAN,

@@ -21,7 +21,7 @@ from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.report import back_transform, reported
 from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult, Share
 from reticent_server.fitting.standard_fit import StandardFit
@@ -165,6 +165,7 @@ def tested_fit(coding: Coding, fitted: StandardFit) -> FitUnderTest:
         inverse_information=back.covariance(fitted.inverse),
         n=fitted.count,
         directions=fitted.directions.mapped(back.matrix),
+        barred=reported(coding, fitted).flags.barred,
     )
 
 

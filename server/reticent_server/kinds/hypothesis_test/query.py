@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The question of a test of linear hypotheses."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from annotated_types import MaxLen
@@ -33,4 +33,16 @@ class HypothesisTest(Query):
     mechanism: Literal["newton"] = "newton"
     confidence_level: Level = 0.95
     dispersion: Dispersion = None
+    loss: Annotated[
+        Literal["huber", "squared"],
+        Field(
+            description="Of the linear regression, as its own: squared is least squares (wald and lr only)."
+        ),
+    ] = "huber"
     kind: Literal["hypothesis_test"] = field(default="hypothesis_test", kw_only=True)
+
+    def other_target(self) -> "HypothesisTest | None":
+        """Least squares beside Huber's, of a linear regression; a score test has no other."""
+        if self.family not in {None, "gaussian"} or self.test == "score":
+            return None
+        return replace(self, loss="huber" if self.loss == "squared" else "squared", tuning=None)

@@ -15,6 +15,7 @@ Without privacy noise C = M⁻¹QM⁻¹/n, and the λ are those of Heritier & Ro
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from reticent_server.domain.hypothesis import LinearHypothesis
@@ -32,7 +33,8 @@ class FitUnderTest:
     """Released coefficients (q,) in the reported order and units, their covariance C, M⁻¹, n in
     use.
 
-    directions: which of them the releases can tell from none.
+    directions: which of them the releases can tell from none. barred: (q,) those that a few records or
+    events decide, of which no test is made.
     """
 
     coefficients: FloatArray
@@ -40,6 +42,11 @@ class FitUnderTest:
     inverse_information: FloatArray
     n: float
     directions: Directions
+    barred: NDArray[np.bool_]
+
+    def tells(self, R: FloatArray) -> bool:
+        """Whether hypotheses with these rows (k, q) are tested."""
+        return self.directions.estimable(R) and not np.any(R[:, self.barred])
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ class HypothesisOutcome:
 def wald(fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
     """The Wald test; the score test where `fit` is the one-step estimate from a restricted fit."""
     R, gap = _tested(fit, hypothesis)
-    if not fit.directions.estimable(R):
+    if not fit.tells(R):
         return HypothesisOutcome(None, hypothesis.df, None)
     middle = R @ fit.covariance @ R.T
     statistic = float(gap @ np.linalg.pinv(_scaled(middle), hermitian=True) @ gap)
@@ -65,7 +72,7 @@ def wald(fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
 def likelihood_ratio(fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
     """The likelihood-ratio-type test, with the privacy noise in its null law."""
     R, gap = _tested(fit, hypothesis)
-    if not fit.directions.estimable(R):
+    if not fit.tells(R):
         return HypothesisOutcome(None, hypothesis.df, None)
     values, vectors = eigen(R @ fit.inverse_information @ R.T)
     root = vectors / np.sqrt(np.maximum(values, _SMALLEST * max(float(values[-1]), 1e-300)))

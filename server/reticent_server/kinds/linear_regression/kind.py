@@ -80,6 +80,7 @@ KIND = Kind(
         LinearRegression("y ~ x", ridge=2.0),
         LinearRegression("y ~ x", weights="k"),
         LinearRegression("y ~ x", by="g"),
+        LinearRegression("y ~ x", loss="squared", by="g"),
         LinearRegression("y ~ x", fit_statistics=True),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),

@@ -45,7 +45,7 @@ Covariates = Annotated[
 ]
 Loss = Annotated[
     Literal["squared", "huber"],
-    Field(description="As of linear_regression: least squares with a large public truncation."),
+    Field(description="As of linear_regression: squared is least squares."),
 ]
 
 MOST_TERMS = Limits().max_columns - 1

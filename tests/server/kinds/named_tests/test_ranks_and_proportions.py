@@ -17,6 +17,8 @@ from reticent_server.kinds.mann_whitney.kind import KIND as MANN_WHITNEY
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.proportion_test.kind import ProportionTest
+from reticent_server.kinds.shared.group_bins import GroupBins
+from reticent_server.kinds.shared.ranks import superiority
 from support.kinds.named_tests import facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
@@ -121,6 +123,16 @@ def test_the_interval_covers_the_probability_of_superiority() -> None:
         ).effect_interval
         covered.append(low <= truth <= high)
     assert 0.91 <= np.mean(covered) <= 0.985
+
+
+def test_the_error_of_superiority_has_the_noise() -> None:
+    """Of few records and much noise it is nearly all of it."""
+    found = superiority(GroupBins(np.array([[30.0, 20.0, 10.0], [10.0, 20.0, 30.0]]), 12.0))
+    alone = superiority(GroupBins(np.array([[30.0, 20.0, 10.0], [10.0, 20.0, 30.0]]), 1e-9))
+    assert found.standard_error**2 == pytest.approx(
+        alone.standard_error**2 + found.noise**2, rel=1e-6
+    )
+    assert found.noise > alone.standard_error
 
 
 def test_two_proportions_are_compared_as_usual() -> None:

@@ -51,7 +51,7 @@ class LinearRegression(Query):
     tuning: Annotated[
         PlannedTuning | None,
         Field(
-            description="The loss's c; null: 1.345 (tukey: 4.685; squared: none, or 4 with by or several rows a person). planned: chosen for the smallest "
+            description="The loss's c; null: 1.345 (tukey: 4.685; squared: none, or 4 of several rows a person). planned: chosen for the smallest "
             "error at this ε, which moves what is estimated with it (huber and newton only)."
         ),
     ] = None
