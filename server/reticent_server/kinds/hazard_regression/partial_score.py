@@ -33,7 +33,7 @@ from reticent_server.domain.steps import Block, Contribution, FloatArray, Scaled
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.curvature import Growing, ScoreCurvature, log_link
 from reticent_server.fitting.maps import FitState, coordinates, on_lattice, standardised
-from reticent_server.fitting.row_tail import LengthGrid, TailShape, tail_shape
+from reticent_server.fitting.row_tail import LEANING, LengthGrid, TailShape, tail_shape
 from reticent_server.fitting.trust import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.kinds.hazard_regression.offset import centred
@@ -182,6 +182,9 @@ class PartialScore(PlainScore):
     @property
     def curvature(self) -> ScoreCurvature:
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
+
+    def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+        return LEANING
 
     def expected_shape(self) -> TailShape:
         """Of the scores that public persons have."""
