@@ -72,6 +72,7 @@ def test_all_steps_together_lose_no_more_than_is_charged(m: int) -> None:
         for name, values in pool.items():
             neighbour[name][row] = values[chosen]
     steps = steps_of(plan, data)
+    assert {part.unit_rows for step in steps for part in step.parts} == {m}
     assert 0.97 * plan.rho < sum(map(registry.rho, steps)) <= plan.rho <= RHO
     lost = sum(step_loss(s, whole(data), whole(neighbour)) for s in steps)
     assert 0.001 * plan.rho < lost <= plan.rho
