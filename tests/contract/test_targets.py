@@ -86,7 +86,7 @@ def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> 
         (OLS, answers.LEAST_SQUARES),
         (RLM, answers.ROBUST),
         (RLM | {"loss": "tukey"}, answers.BIWEIGHT),
-        (OLS | {"by": "g"}, answers.cut_least_squares(4)),
+        (OLS | {"by": "g"}, answers.LEAST_SQUARES),
         (OLS | {"tuning": 6}, answers.cut_least_squares(6)),
         (RLM | {"ridge": 2.0}, "Robust (Huber–Mallows), with a ridge penalty; least squares may differ"),
         (MLE, answers.MAXIMUM_LIKELIHOOD),
@@ -243,7 +243,7 @@ def test_weights_and_groups_follow_or_say_what_they_are(
     weighted = ds.ols("y ~ x", weights="k", epsilon=2.0)
     assert weighted.answers == answers.LEAST_SQUARES
     groups = ds.ols("y ~ x", by="g", epsilon=2.0)
-    assert groups.answers == answers.cut_least_squares(4)
+    assert groups.answers == answers.LEAST_SQUARES
     assert groups.fits["a"].query["loss"] == "squared"
     with pytest.raises(reticent.InvalidQuery, match="without by"):
         ds.logit("b ~ x", by="g", epsilon=2.0)

@@ -139,6 +139,13 @@ class RowCut:
         return self.shaped or (known and self.alpha >= TAIL_INDEX.value)
 
     @property
+    def of_likelihood(self) -> "RowCut":
+        """Without the slope before: BULK_INDEX is of residuals. Most scores of a count, a cost or a
+        time fall slowly whatever their tail is, and a twentieth of sound fits would be declined.
+        """
+        return replace(self, bulk=None)
+
+    @property
     def allowance(self) -> float:
         """By how much the sum of a likelihood's scores may be off in one direction."""
         return LEANING * self.excess

@@ -8,7 +8,7 @@ and the figure that chose it. Simulations are of 95 % intervals. Everything is a
 released or public values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -307,13 +307,20 @@ def _declined(*sentences: str) -> TrustVerdict:
     return TrustVerdict(intervals=False, sentences=sentences)
 
 
-def without_intervals(result: Mapping[str, Any]) -> dict[str, Any]:
-    """What changes in a result whose coefficients are all given without intervals."""
-    q = len(result["terms"])
+def without_intervals(
+    result: Mapping[str, Any], names: Collection[str] | None = None
+) -> dict[str, Any]:
+    """What changes in a result of which these terms are given without intervals; None: all."""
+    kept = [names is not None and term not in names for term in result["terms"]]
     return {
-        "estimable": [False] * q,
-        "confidence_intervals": [(None, None)] * q,
-        "p_values": [None] * q,
+        "estimable": [
+            keep and known for keep, known in zip(kept, result["estimable"], strict=True)
+        ],
+        "confidence_intervals": [
+            ends if keep else (None, None)
+            for keep, ends in zip(kept, result["confidence_intervals"], strict=True)
+        ],
+        "p_values": [p if keep else None for keep, p in zip(kept, result["p_values"], strict=True)],
     }
 
 

@@ -206,7 +206,8 @@ class WholeNewton(NoisyNewton):
         )
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
         shape = score.shape(public, eta)
-        return Cuts(chosen_cut(scores, first, count, self._rank, shape), reach, lost)
+        cut = chosen_cut(scores, first, count, self._rank, shape)
+        return Cuts(cut.of_likelihood if score.varies else cut, reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""

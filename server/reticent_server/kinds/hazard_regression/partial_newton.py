@@ -319,7 +319,7 @@ class PartialNewton:
         least = LEAST_REACH * sqrt(k)
         reach, lost = chosen_reach(grid, second, count, public, unit * sqrt(2 * k) / count, least)
         rank = planned_rank(self.sizes, budget)
-        cut = chosen_cut(grid, first, count, rank)
+        cut = chosen_cut(grid, first, count, rank).of_likelihood
         cuts = Cuts(cut, reach, lost)
         base = corrected(base, self.cuts, third)
         model = replace(self._model(place), table=base.table)

@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan
 
 ESTIMAND = (
-    "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of all records in use, follow-up "
-    "stopped at the cumulative hazard {stop:.3g}; the scores of the few records with the largest ones are cut, and intervals allow for it"
+    "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of "
+    "all records in use, follow-up stopped at the cumulative hazard {stop:.3g}; the scores of the "
+    "few records with the largest ones are cut, and intervals allow for it"
 )
 WEIGHTED = (
-    "Logarithms of hazard ratios that solve Cox's estimating equation with weights min(1, {radius:g}/|A(1, x)|^2), A the matrix of "
-    "`weighting`, and follow-up that stops at the cumulative hazard {stop:g}"
+    "Logarithms of hazard ratios that solve Cox's estimating equation with weights "
+    "min(1, {radius:g}/|A(1, x)|^2), A the matrix of `weighting`, and follow-up that stops at the "
+    "cumulative hazard {stop:g}"
 )
 LONG_TAILS = (
-    "With long tails: {names}. Cox's coefficient of such a term may rest on a few persons who are not told from noise, and its interval "
-    'may miss it: ask for a logarithm, or target="robust".'
+    "No intervals of terms with long tails: {names}. Cox's coefficient of such a term may rest on "
+    "a few persons who are not told from noise: ask for a logarithm of the column, or "
+    'target="robust".'
 )
 _UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
@@ -41,7 +44,10 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
     """The result. middle: of the offsets."""
     coding, fit = found.coding, found.fit
     result = fit_result(coding, fit, level=plan.level, n=plan.facts.n, radius_squared=_UNBOUNDED)
-    result["warnings"] += [*_long_tails(plan, found), *profile_notes(plan.own_profile)]
+    if long := _long_tails(plan, found):
+        result |= trust.without_intervals(result, long)
+        result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))
+    result["warnings"] += profile_notes(plan.own_profile)
     result |= spread_verdict(plan.own_profile).applied(result)
     weighting = _weighting(found)
     robust = found.far is not None
@@ -66,12 +72,11 @@ def _long_tails(plan: "PartialPlan", found: PartialFit) -> list[str]:
     if found.far is not None:
         return []
     far = skewness(plan.ground.coordinates)[1:]
-    names = [
+    return [
         term.name
         for term, long in zip(found.coding.design.terms, trust.skewed(far), strict=True)
         if long and not term.dummy
     ]
-    return [LONG_TAILS.format(names=", ".join(names))] if names else []
 
 
 def _weighting(found: PartialFit) -> dict[str, Any]:

@@ -50,8 +50,10 @@ def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
             asked = (QUARTILES, offer.rho, query.per)
             return plan_quantile_intervals(facts, rows, *asked, range_with_interval)
         return plan_range(facts, design, column, offer.rho, query.per)
-    if query.per is not None or query.intervals:
-        raise InvalidQuery("per and intervals are for the mechanism quantiles only.")
+    if query.per is not None:
+        raise InvalidQuery("per is for the mechanism quantiles only.")
+    if query.intervals:
+        raise InvalidQuery("intervals are for the mechanism quantiles only.")
     all_records(query.where, "quantiles")
     (column,) = whole_columns(facts, (query.column,))
     return plan_iqr(facts, column, sufficient(offer))
