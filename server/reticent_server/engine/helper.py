@@ -27,6 +27,8 @@ from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import File, file_of, numbers
 from reticent_server.process import child, ended
 
+FAILURE = "a block could not be computed"
+"""All that is said of a map that failed."""
 _MODULE = "reticent_server.engine.helper_process"
 
 
@@ -66,7 +68,7 @@ class Helper:
         except Exception:  # noqa: BLE001 - a step that does not pickle
             return None
         if reply == FAILED:
-            raise RuntimeError("a block could not be computed")
+            raise RuntimeError(FAILURE)
         return None if reply == UNABLE else pickle.loads(reply)  # noqa: S301 - our own process
 
     def tidy(self) -> None:

@@ -17,9 +17,9 @@ from threading import Lock, local
 from typing import Any
 
 from reticent_server.domain.scratch import ReusedScratch
-from reticent_server.domain.steps import SumStep
+from reticent_server.domain.steps import Block, SumStep
 from reticent_server.engine.block_sums import added, block_sums
-from reticent_server.engine.helper import Helper
+from reticent_server.engine.helper import FAILURE, Helper
 from reticent_server.engine.pieces import RowSlice
 from reticent_server.engine.shared_memory import make_room
 
@@ -178,7 +178,7 @@ class _Pass:
             its_sums = helper.sums(self._number, self._step, pieces) if helper else None
             if its_sums is None:
                 for piece in pieces:
-                    sums = added(sums, block_sums(self._step, piece.block(scratch)))
+                    sums = added(sums, _sums_of(self._step, piece.block(scratch)))
             else:
                 sums = added(sums, its_sums)
         return sums
@@ -211,3 +211,14 @@ class _Pass:
             self._finished.set_result(self._totals or [])
         else:
             self._finished.set_exception(self._error)
+
+
+def _sums_of(step: SumStep, block: Block) -> list[Any]:
+    """The block's sums. Raises RuntimeError without a word of what went wrong, as other processes
+    do: an exception's text may depend on a private cell.
+    """
+    try:
+        return block_sums(step, block)
+    except Exception:  # noqa: BLE001 - see above
+        failed = RuntimeError(FAILURE)
+    raise failed

@@ -329,14 +329,14 @@ def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
 
 
 def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
     desk: Desk,
     web: httpx.Client,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory,
-    in a real cell.
+    in a real cell. What the server writes is caught until it has ended.
     """
     monkeypatch.setattr(cell, "subprocess", subprocess)
     small = replace(looking.LIMITS, memory=64 << 20)
