@@ -193,6 +193,23 @@ def test_what_is_wrong_is_said_at_the_form(studies: Any) -> None:
     assert f"holds {MOST_ENTRIES} analyses" in compute(ana, study, "partial", many).text
 
 
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("robustness", {"f.variations": " , ,"}, "Variations: it is needed"),
+        ("partial", {"f.given": "k, y"}, "must all be different"),
+        ("partial", {"f.given": "k, k"}, "must all be different"),
+    ],
+)
+def test_commas_alone_and_columns_named_twice_are_refused(
+    studies: Any, name: str, changed: dict[str, str], said: str
+) -> None:
+    bench, study, _ = studies
+    reply = compute(bench.browser("ana"), study, name, **changed)
+    assert reply.status_code == 422
+    assert said in html.unescape(reply.text)
+
+
 def test_columns_are_added_by_a_press(studies: Any) -> None:
     """Without a script: a round trip each."""
     bench, study, _ = studies
