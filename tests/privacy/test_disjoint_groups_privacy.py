@@ -74,13 +74,14 @@ PARTS = {
     "Gram": ((GramSum(2, 1.0, RHO),), vector, None),
     "counts": ((CountSum(3, RHO),), codes, None),
     "one count": ((CountSum(1, RHO),), codes, None),
+    "running counts": ((RunningCounts(2, 1, RHO),), codes, None),
     "one vector": (
         (VectorSum(2, 1.0, RHO), GramSum(2, 1.0, RHO // 3), GramSum(2, 1.0, RHO // 2)),
         jointly,
         OneVector(vector=0, curvature=1, meat=2),
     ),
 }
-FREE = ("vector", "Gram", "counts", "one vector")
+FREE = ("vector", "Gram", "counts", "running counts", "one vector")
 """Where a record that moves loses no more than one that is replaced in its group."""
 
 

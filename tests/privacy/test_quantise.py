@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reticent_server.domain.scratch import FRESH, ReusedScratch
-from reticent_server.domain.steps import CountSum, GramSum, Scaled, VectorSum, multiplied
-from reticent_server.mechanisms import registry
+from reticent_server.domain.steps import (
+    Block,
+    CountSum,
+    GramSum,
+    Scaled,
+    SumStep,
+    VectorSum,
+    multiplied,
+)
+from reticent_server.engine.block_sums import block_sums
+from reticent_server.mechanisms import noisy_sum, registry
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
 
 RHO = 10**9
@@ -75,6 +84,27 @@ def test_contributions_at_the_clip_are_not_shortened(kind: Any) -> None:
     longer = quantise(part, 1.001 * v)
     assert not np.array_equal(longer, np.rint(1.001 * v * (1 / granule(part))))
     assert np.abs(longer * granule(part) - v).max() <= granule(part)
+
+
+@pytest.mark.parametrize("length", [0.999, 1.0, 50.0])
+def test_the_vector_of_a_person_is_bounded_as_a_whole_whatever_the_map_gives(length: float) -> None:
+    """One contribution for all of a person's rows: two persons are at most Δ apart, and that far
+    where both are at the clip.
+    """
+    part = VectorSum(SIZE, 1.0, RHO, person_rows=7)
+    v = length * np.array([[1.0], [1.0], [1.0]]) / np.sqrt(3)
+    apart = (registry.encode(part, v) - registry.encode(part, -v)).astype(object)
+    delta = noisy_sum.sensitivity(part)
+    assert sum(x * x for x in apart) <= delta**2
+    assert sum(x * x for x in apart) > (0.999 * min(length, 1.0) * delta) ** 2
+
+
+def test_rows_instead_of_persons_are_refused() -> None:
+    """A vector for each row would have a person's clip as many times as there are rows."""
+    part = VectorSum(SIZE, 1.0, RHO, person_rows=3)
+    step = SumStep("s", (part,), lambda block: (np.ones((SIZE, block.rows)),))
+    with pytest.raises(ValueError, match="whole persons"):
+        block_sums(step, Block(0, 6, {}, {}))
 
 
 def test_weights_are_the_lengths_of_the_vectors() -> None:

@@ -203,9 +203,13 @@ class Study(Release):
         return correlations(self._moments, self._places(variables))
 
     def partial_corr(self, x: str, y: str, given: Sequence[str] = ()) -> PairwiseCorrelation:
-        """The correlation of two columns, with others held fixed."""
+        """The correlation of two columns, with others held fixed. Raises InvalidFormula where a
+        column is named twice.
+        """
         one, other = self._columns.one(x), self._columns.one(y)
         fixed = [p for text in given for p in self._columns.places(text)]
+        if len({one, other, *fixed}) < 2 + len(fixed):
+            raise InvalidFormula("x, y and the columns held fixed must all be different.")
         return correlation(self._moments, one, other, fixed)
 
     def pca(self, variables: Sequence[str] | None = None) -> Components:

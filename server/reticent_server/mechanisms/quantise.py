@@ -18,8 +18,8 @@ not finite, and is cut towards zero should rounding still leave it too long. The
 between g and L is for contributions that are at the clip up to their own rounding: they are the
 rule, not the exception.
 
-Where the rows of a person are bounded together (VectorSum.person_rows = m: ‖Σ v_i‖ ≤ C), each of
-them is rounded: g = C/(C_q(1 − 2⁻³⁰) − m√d/2), so that ‖Σ q_i‖ ≤ C/g + m√d/2 ≤ C_q.
+A VectorSum over persons (`person_rows` > 1) has one vector a person, rounded once and bounded here
+like any record's: the engine refuses any other number of them (engine.block_sums).
 """
 
 from math import sqrt
@@ -47,8 +47,7 @@ def granule(part: VectorSum | GramSum) -> float:
     """g: the value of one integer step."""
     if isinstance(part, GramSum) and part.whole:
         return part.clip / sqrt(persons_norm(part))
-    rows = part.person_rows if isinstance(part, VectorSum) else 1  # each of them is rounded
-    return part.clip / (norm_limit(part) * (1 - _ROOM) - rows * sqrt(part.size) / 2)
+    return part.clip / (norm_limit(part) * (1 - _ROOM) - sqrt(part.size) / 2)
 
 
 def persons_norm(part: GramSum) -> float:

@@ -107,6 +107,8 @@ def _argument(field: AnalysisField, text: str) -> Argument:
     if not field.is_list:
         return text or None
     listed = listed_texts(text)
+    if not listed and field.is_needed:
+        raise InvalidRequest(f"{field.label}: it is needed.")
     if len(listed) > MOST_VARIATIONS:
         raise InvalidRequest(f"{field.label}: name at most {MOST_VARIATIONS}.")
     return listed or None

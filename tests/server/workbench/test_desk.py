@@ -17,11 +17,13 @@ import pytest
 
 from reticent.kinds.study import Study
 from reticent_server.app import create_app
+from reticent_server.domain.patience import Patience
 from reticent_server.domain.query import Privacy
+from reticent_server.errors import CallerLeft
 from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.workbench.analyses import ANALYSES, study_of
-from reticent_server.workbench.desk import MOST_ENTRIES
+from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
 from support.attacks.seeded_noise import seed_noise
 from support.installations.bench import Bench, Browser
 from support.installations.small import Installation, copied, opened
@@ -191,6 +193,35 @@ def test_what_is_wrong_is_said_at_the_form(studies: Any) -> None:
     assert "choose one of a, b, c" in without.text
     many = [f"a=regression&formula=y+~+x+%2B+k&g={i}" for i in range(MOST_ENTRIES)]
     assert f"holds {MOST_ENTRIES} analyses" in compute(ana, study, "partial", many).text
+
+
+def test_an_export_ends_where_its_reader_has_left(studies: Any) -> None:
+    _, study, _ = studies
+    analysis, patience = ANALYSES["regression"], Patience(600.0)
+    entries = [DeskEntry(analysis, "", {"formula": f"y ~ {name}"}) for name in ("x", "k", "b")]
+    with patience.limits():
+        made = documents(entries, study)
+        next(made)
+        patience.leave()
+        with pytest.raises(CallerLeft):
+            next(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("robustness", {"f.variations": " , ,"}, "Variations: it is needed"),
+        ("partial", {"f.given": "k, y"}, "must all be different"),
+        ("partial", {"f.given": "k, k"}, "must all be different"),
+    ],
+)
+def test_commas_alone_and_columns_named_twice_are_refused(
+    studies: Any, name: str, changed: dict[str, str], said: str
+) -> None:
+    bench, study, _ = studies
+    reply = compute(bench.browser("ana"), study, name, **changed)
+    assert reply.status_code == 422
+    assert said in html.unescape(reply.text)
 
 
 def test_columns_are_added_by_a_press(studies: Any) -> None:
