@@ -10,7 +10,9 @@ import pytest
 from scipy import stats
 
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
+from reticent_server.domain.grid import Grid
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.steps import QuantileTree
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.iqr.by_quantiles import range_with_interval
 from reticent_server.kinds.iqr.kind import KIND as IQR
@@ -19,7 +21,7 @@ from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.quantiles.kind import Quantiles
-from reticent_server.kinds.shared.quantile_intervals import allowance
+from reticent_server.kinds.shared.quantile_intervals import allowance, with_ends
 from reticent_server.mechanisms import quantile_tree
 from support.kinds.recipes import answer, block_of, facts_of, numeric
 
@@ -102,6 +104,26 @@ def test_no_interval_where_a_selection_may_stray() -> None:
     )
     assert None not in far["confidence_intervals"][0]
     assert far["confidence_intervals"][1] == [None, None]
+
+
+def test_ends_that_no_budget_is_left_for_are_left_out() -> None:
+    """With a million rows a unit, three ranks are selected at this ρ, and nine are not."""
+    plain = QuantileTree(Grid(1.0, 1000.0, integers=True), P, 1000, 10**6)
+    part, ends = with_ends(plain, P, 1e9, 10**6)
+    assert part == plain
+    assert ends == (None, None, None)
+
+
+@pytest.mark.parametrize("records", [4.0, 37.0, 900.0, 3999.5, 1e9])
+@pytest.mark.parametrize("m", [1, 3])
+def test_a_tree_with_the_ends_of_any_number_of_records_costs_what_was_planned(
+    m: int, records: float
+) -> None:
+    """The second tree has other probabilities, by a released number, at the planned ρ."""
+    plain = QuantileTree(Grid(1.0, 1000.0, integers=True), P, RHO, m)
+    part, _ = with_ends(with_ends(plain, P, N, m)[0], P, records, m)
+    assert part.rho == RHO
+    assert quantile_tree.billed_rho(part) * RHO_UNITS <= RHO
 
 
 def test_whole_numbers_are_not_moved_down_to_the_cell_before() -> None:

@@ -29,7 +29,7 @@ measures"; Kaplan, Schnapp & Stemmer (2022).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import ceil, floor, log, sqrt
+from math import ceil, floor, isfinite, log, sqrt
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -205,6 +205,8 @@ def with_ends(
 
 
 def _ends(p: float, records: float, m: int, noise: float, cells: int) -> End | None:
+    if not isfinite(noise):  # the ends' selections would leave none of them any budget
+        return None
     share = allowance(sqrt(m * records * p * (1 - p)), _UNEVEN * noise) / records
     low, high = floor((p - share) / _STEP) * _STEP, ceil((p + share) / _STEP) * _STEP
     strays = noise * log(cells / _STRAYS) / records
