@@ -80,6 +80,15 @@ def test_what_is_offered_is_not_exceeded(where: str | None) -> None:
         assert quantile_tree.billed_rho(trees[0]) * RHO_UNITS <= trees[0].rho
 
 
+def test_ends_are_as_far_as_sampling_and_noise_may_carry_a_rank() -> None:
+    """From the median: of sampling √N/2, and of noise a fifth more than a selection's."""
+    plan = planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True))
+    noise = 1.2 * max(quantile_tree.error_scales(plan.part))
+    ((low, high),) = plan.ends
+    assert (0.5 - low) * N == pytest.approx(allowance(np.sqrt(N) / 2, noise), abs=1.0)
+    assert (high - 0.5) * N == pytest.approx(allowance(np.sqrt(N) / 2, noise), abs=1.0)
+
+
 def test_fewer_records_in_use_mean_wider_intervals() -> None:
     """The released number of them says how wide: a tenth is in use, so ends lie √10 farther."""
     values = pay(np.random.default_rng(1), 100 * N)
