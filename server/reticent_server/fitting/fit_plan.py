@@ -75,6 +75,7 @@ from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.trust import CutWords
 from reticent_server.fitting.whole_budget import plan_whole_budget
 from reticent_server.fitting.whole_newton import WholeNewton
 
@@ -122,6 +123,11 @@ class RegressionModel(Protocol[ResponseT]):
     @property
     def answers(self) -> str:
         """The reply's first line (domain.plan.Planned)."""
+        ...
+
+    @property
+    def cut_words(self) -> CutWords:
+        """What is said where the largest scores are cut."""
         ...
 
     @property
@@ -360,9 +366,13 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def result(self, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of a fit."""
-        radius_squared = self.sizes.radius_squared
         result = fit_result(
-            ground.coding, fit, level=self.level, n=self.facts.n, radius_squared=radius_squared
+            ground.coding,
+            fit,
+            level=self.level,
+            n=self.facts.n,
+            radius_squared=self.sizes.radius_squared,
+            words=self.model.cut_words,
         )
         if self.own_profile:
             result["warnings"].append(NO_PROFILE)

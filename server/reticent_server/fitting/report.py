@@ -126,9 +126,15 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
 
 
 def fit_result(
-    coding: Coding, fit: StandardFit, *, level: float, n: int, radius_squared: float
+    coding: Coding,
+    fit: StandardFit,
+    *,
+    level: float,
+    n: int,
+    radius_squared: float,
+    words: trust.CutWords,
 ) -> dict[str, Any]:
-    """What a reply says of any fit of a design."""
+    """What a reply says of any fit of a design. words: of its model, on a cut."""
     estimates = reported(coding, fit)
     beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
@@ -148,7 +154,7 @@ def fit_result(
         else EVEN_WEIGHTS,
         "n": n,
         "warnings": [
-            *cut_warnings(coding, estimates, fit.cut),
+            *cut_warnings(coding, estimates, fit.cut, words),
             *warnings(coding, estimates, fit.verdict),
         ],
         **_cut(estimates, fit.cut),
@@ -242,12 +248,14 @@ def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND)
     return [*verdict.sentences, *estimates.flags.warnings(names, deviations=deviations)]
 
 
-def cut_warnings(coding: Coding, estimates: Reported, cut: RowCut | None) -> list[str]:
+def cut_warnings(
+    coding: Coding, estimates: Reported, cut: RowCut | None, words: trust.CutWords
+) -> list[str]:
     """What a cut takes of which coefficients, in sentences."""
     if cut is None or estimates.allowance is None:
         return []
     share = estimates.allowance / np.maximum(estimates.standard_errors, np.finfo(float).tiny)
-    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond)
+    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond, words)
 
 
 def roots(C: FloatArray) -> FloatArray:

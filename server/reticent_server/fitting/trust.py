@@ -264,7 +264,7 @@ FEW_EVENTS = (
     "interval is given: choose a frequent reference level, or merge levels."
 )
 BENT = (
-    "The mean response bends, and with so much noise that moves {names}: no interval is given. A "
+    "The {bends} bends, and with so much noise that moves {names}: no interval is given. A "
     "larger epsilon or fewer terms would help."
 )
 TIED_ROBUST = (
@@ -445,6 +445,21 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
     return [name for name, share in lost.items() if share > HEAVY.value]
 
 
+@dataclass(frozen=True, slots=True)
+class CutWords:
+    """What a model's replies say of a cut. robust: how the target is asked for that few records do
+    not decide; bends: what is not linear in the coefficients.
+    """
+
+    robust: str
+    bends: str = "mean response"
+
+
+OF_LINES = CutWords('loss="huber"')
+OF_MEANS = CutWords('target="robust"')
+OF_HAZARDS = CutWords('target="robust"', bends="hazard")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
@@ -475,7 +490,9 @@ class CoefficientFlags:
             self, estimable=self.estimable & ~sparse, noisy=self.noisy & ~sparse, sparse=sparse
         )
 
-    def tail_warnings(self, names: Sequence[str], share: FloatArray, records: float) -> list[str]:
+    def tail_warnings(
+        self, names: Sequence[str], share: FloatArray, records: float, words: CutWords
+    ) -> list[str]:
         """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many
         are cut.
         """
@@ -484,8 +501,8 @@ class CoefficientFlags:
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. "
-                "Ask for "
-                'loss="huber" (of a GLM target="robust"), for a logarithm of what has the long tail, or for a larger epsilon.'
+                f"Ask for {words.robust}, for a logarithm of what has the long tail, or for a "
+                "larger epsilon."
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
         if rare:
@@ -495,7 +512,7 @@ class CoefficientFlags:
                 "one with many events as the reference."
             )
         curved = [] if self.bent is None else _named(names, self.bent)
-        said += [BENT.format(names=", ".join(curved))] if curved else []
+        said += [BENT.format(bends=words.bends, names=", ".join(curved))] if curved else []
         leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
         if leaning:
             said.append(

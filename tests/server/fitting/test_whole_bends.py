@@ -63,11 +63,30 @@ def test_a_coefficient_that_the_bend_decides_has_no_interval() -> None:
         np.array([True, True]), error, error, np.zeros(2, bool), np.zeros(2, bool), bent
     )
     assert flags.estimable.tolist() == [True, False]
-    said = flags.tail_warnings(["a", "b"], np.zeros(2), 60.0)
+    said = flags.tail_warnings(["a", "b"], np.zeros(2), 60.0, trust.OF_MEANS)
     assert len(said) == 1
+    assert said[0].startswith("The mean response bends")
     assert "moves b: no interval" in said[0]
+    (of_hazards,) = flags.tail_warnings(["a", "b"], np.zeros(2), 60.0, trust.OF_HAZARDS)
+    assert of_hazards.startswith("The hazard bends")
     assert flags.warnings(["a", "b"]) == []
     assert not trust.bent(None, error).any()
+
+
+@pytest.mark.parametrize(
+    ("words", "robust"),
+    [
+        (trust.OF_LINES, 'loss="huber"'),
+        (trust.OF_MEANS, 'target="robust"'),
+        (trust.OF_HAZARDS, 'target="robust"'),
+    ],
+)
+def test_what_few_records_decide_is_to_be_asked_of_the_robust_target_by_its_name(
+    words: trust.CutWords, robust: str
+) -> None:
+    flags = trust.CoefficientFlags(np.array([False]), np.array([False]), heavy=np.array([True]))
+    (said,) = flags.tail_warnings(["a"], np.zeros(1), 60.0, words)
+    assert f"Ask for {robust}, for a logarithm" in said
 
 
 def test_a_fit_with_exposures_starts_at_the_rate_of_the_whole() -> None:

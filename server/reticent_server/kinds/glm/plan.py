@@ -91,6 +91,10 @@ class GlmModel:
         return self.law.nanoseconds
 
     @property
+    def cut_words(self) -> trust.CutWords:
+        return trust.OF_MEANS
+
+    @property
     def of_persons(self) -> bool:
         return True
 

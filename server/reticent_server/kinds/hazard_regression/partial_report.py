@@ -43,7 +43,14 @@ _UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) -> HazardFit:
     """The result. middle: of the offsets."""
     coding, fit = found.coding, found.fit
-    result = fit_result(coding, fit, level=plan.level, n=plan.facts.n, radius_squared=_UNBOUNDED)
+    result = fit_result(
+        coding,
+        fit,
+        level=plan.level,
+        n=plan.facts.n,
+        radius_squared=_UNBOUNDED,
+        words=trust.OF_HAZARDS,
+    )
     if long := _long_tails(plan, found):
         result |= trust.without_intervals(result, long)
         result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))

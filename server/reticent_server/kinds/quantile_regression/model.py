@@ -75,6 +75,10 @@ class QuantileModel:
         return _NANOSECONDS
 
     @property
+    def cut_words(self) -> trust.CutWords:
+        return trust.OF_LINES
+
+    @property
     def of_persons(self) -> bool:
         return True
 

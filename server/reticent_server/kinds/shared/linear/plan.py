@@ -8,6 +8,7 @@ from typing import Any
 from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
@@ -56,6 +57,10 @@ class LinearModel:
     @property
     def nanoseconds(self) -> int:
         return 0
+
+    @property
+    def cut_words(self) -> trust.CutWords:
+        return trust.OF_LINES
 
     @property
     def of_persons(self) -> bool:
