@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """lifelines' CoxPHFitter."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,18 @@ class CoxPHFitter:
             "coef lower": ends[0], "coef upper": ends[1], "z": self.model.tvalues, "p": self.model.pvalues,
         }  # fmt: skip
         return _optional.pandas().DataFrame(columns)
+
+    def predict_survival_function(
+        self, X: Any, times: Sequence[float] | None = None, **more: Any
+    ) -> Any:
+        """A frame with a row for each time and a column for each row of X; more: `offset`. Intervals
+        are in model.fit.predict_survival."""
+        found = self.model.fit.predict_survival(X, times, **more)
+        return _optional.pandas().DataFrame(found.survival.T, index=found.times)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A forest plot of hazard ratios; needs matplotlib, gives the Axes."""
+        return self.model.fit.plot_hazard_ratios(ax)
 
     def print_summary(self) -> None:
         """The release's summary, whose first line says what is estimated."""
