@@ -2,7 +2,7 @@
 """lifelines' CoxPHFitter."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from reticent import _optional
 from reticent._errors import NotPrivate
 from reticent._shapes.model import described
 from reticent._shapes.results import FittedModel
+from reticent.kinds.hazard_regression import HazardResults
 
 
 class CoxPHFitter:
@@ -78,12 +79,12 @@ class CoxPHFitter:
     ) -> Any:
         """A frame with a row for each time and a column for each row of X; more: `offset`. Intervals
         are in model.fit.predict_survival."""
-        found = self.model.fit.predict_survival(X, times, **more)
+        found = cast(HazardResults, self.model.fit).predict_survival(X, times, **more)
         return _optional.pandas().DataFrame(found.survival.T, index=found.times)
 
     def plot(self, ax: Any = None) -> Any:
         """A forest plot of hazard ratios; needs matplotlib, gives the Axes."""
-        return self.model.fit.plot_hazard_ratios(ax)
+        return cast(HazardResults, self.model.fit).plot_hazard_ratios(ax)
 
     def print_summary(self) -> None:
         """The release's summary, whose first line says what is estimated."""
