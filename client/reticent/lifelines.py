@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lifelines' CoxPHFitter over a data set: hazards that are constant between public cuts.
+"""lifelines' CoxPHFitter and KaplanMeierFitter over a data set: hazards that are constant between
+public cuts, curves at public times.
 
 from reticent.lifelines import CoxPHFitter
 CoxPHFitter().fit(ds.budgeted(2.0), "week", "arrest", formula="fin + age").print_summary()
+KaplanMeierFitter().fit("week", "arrest", ds.budgeted(1.0)).survival_function_
 """
 
 from reticent._shapes.hazards import CoxPHFitter
+from reticent._shapes.survival import KaplanMeierFitter
 
-__all__ = ["CoxPHFitter"]
+__all__ = ["CoxPHFitter", "KaplanMeierFitter"]

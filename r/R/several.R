@@ -93,17 +93,43 @@ finite_range <- function(...) {
   range(values[is.finite(values)])
 }
 
-# Survival curves as steps, with dotted intervals; a colour for each group.
-plot.reticent_survival_curve <- function(x, ...) {
+# Survival curves as steps, with dotted intervals and the numbers at risk below; a colour for each group.
+plot.reticent_survival_curve <- function(x, at_risk = TRUE, ...) {
   groups <- x$result[["groups"]]
   curves <- if (is.null(groups)) list(x$result) else groups
-  graphics::plot(NULL, xlim = c(0, x$result$horizon), ylim = c(0, 1), xlab = "time", ylab = "survival", ...)
-  for (i in seq_along(curves)) {
-    times <- c(0, plain_vector(curves[[i]]$times))
-    ends <- json_matrix(curves[[i]]$confidence_intervals)
-    graphics::lines(times, c(1, plain_vector(curves[[i]]$survival)), type = "s", col = i, lwd = 2)
-    for (side in 1:2) graphics::lines(times, c(1, ends[, side]), type = "s", col = i, lty = 3)
+  horizon <- x$result$horizon
+  if (is.null(horizon)) horizon <- max(0, unlist(lapply(curves, `[[`, "times")))
+  if (at_risk) {
+    kept <- graphics::par(mar = graphics::par("mar") + c(1 + length(curves), 2, 0, 0), xpd = FALSE)
+    on.exit(graphics::par(kept))
   }
+  graphics::plot(NULL, xlim = c(0, horizon), ylim = c(0, 1), xlab = "time", ylab = "survival", ...)
+  for (i in seq_along(curves)) draw_curve(curves[[i]], i)
+  if (at_risk) risk_lines(curves, pretty(c(0, horizon), 4))
   if (!is.null(groups)) graphics::legend("bottomleft", vapply(groups, function(each) said(each$level), ""), col = seq_along(groups), lwd = 2, bty = "n")
   invisible(x)
+}
+
+draw_curve <- function(curve, colour) {
+  if (!length(curve$times)) return(invisible())
+  times <- c(0, plain_vector(curve$times))
+  ends <- json_matrix(curve$confidence_intervals)
+  graphics::lines(times, c(1, plain_vector(curve$survival)), type = "s", col = colour, lwd = 2)
+  for (side in 1:2) graphics::lines(times, c(1, ends[, side]), type = "s", col = colour, lty = 3)
+}
+
+# A line of numbers at risk for each curve, below the axis of time.
+risk_lines <- function(curves, ticks) {
+  ticks <- ticks[ticks <= graphics::par("usr")[2]]
+  graphics::mtext("number at risk", side = 1, line = 4, at = ticks[1], adj = 0, cex = 0.8)
+  for (i in seq_along(curves)) {
+    graphics::mtext(said(curves[[i]]$level), side = 1, line = 4 + i, at = ticks[1], adj = 1.8, cex = 0.8, col = i)
+    graphics::mtext(numbers_at_risk(curves[[i]], ticks), side = 1, line = 4 + i, at = ticks, cex = 0.8)
+  }
+}
+
+# At each time, of the interval that it lies in; empty beyond the last one.
+numbers_at_risk <- function(curve, times) {
+  n <- pmax(plain_vector(curve$at_risk), 0)[findInterval(times, c(0, plain_vector(curve$times)))]
+  ifelse(is.na(n), "", format(round(n), big.mark = ",", trim = TRUE))
 }

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent._shapes.results import FittedModel
 from reticent.kinds.hazard_regression import HazardResults
+from reticent.lifelines import CoxPHFitter
 
 CUTS, HAZARDS = [1.0, 3.0], [0.2, 0.1]
 COVARIANCE = [[0.04, 0.0, 0.01], [0.0, 0.09, 0.0], [0.01, 0.0, 0.0225]]
@@ -160,3 +162,32 @@ def test_plots_and_frames() -> None:
 def test_a_release_that_does_not_fit_together_is_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="one hazard for each interval"):
         released(**wrong).check()
+
+
+def test_a_forest_plot_has_a_ratio_and_its_interval_on_a_logarithmic_axis() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    axes = released().plot_hazard_ratios()
+    interval, ratio, one = axes.lines
+    assert interval.get_xdata() == pytest.approx(np.exp([0.2, 0.8]))
+    assert ratio.get_xdata() == pytest.approx(np.exp([0.5]))
+    assert list(one.get_xdata()) == [1.0, 1.0]
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("log", "hazard ratio, 95 % interval")
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x"]
+    from matplotlib import pyplot as plt
+
+    plt.close(axes.figure)
+
+
+def test_lifelines_members_of_a_fit_are_the_releases() -> None:
+    fitter = CoxPHFitter()
+    fitter._model = FittedModel(released())
+    frame = fitter.predict_survival_function({"x": [2.0, 3.0]}, [1.0, 3.0])
+    assert frame.index.tolist() == [1.0, 3.0]
+    assert frame[0].to_numpy() == pytest.approx(np.exp([-0.2, -0.4]))
+    assert fitter.hazard_ratios_.tolist() == pytest.approx([np.exp(0.5)])
+    pytest.importorskip("matplotlib").use("Agg")
+    axes = fitter.plot()
+    assert axes.get_xscale() == "log"
+    from matplotlib import pyplot as plt
+
+    plt.close(axes.figure)

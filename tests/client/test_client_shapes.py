@@ -17,7 +17,7 @@ import reticent
 import reticent.statsmodels.formula.api as smf
 from reticent import NotPrivate
 from reticent._shapes.refusals import INSTEAD
-from reticent.lifelines import CoxPHFitter
+from reticent.lifelines import CoxPHFitter, KaplanMeierFitter
 from reticent.linearmodels import IV2SLS, PanelOLS
 from reticent.pyfixest import feols, fepois
 from support.client.replying_server import DATASET, TERMS, Server, release
@@ -92,6 +92,10 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
         lambda d: CoxPHFitter().fit(d, duration_col="days", event_col="sold", formula="grade + C(zone)"),
         {"kind": "hazard_regression", "formula": "Surv(days, sold) ~ grade + C(zone)"},
     ),
+    (
+        lambda d: KaplanMeierFitter().fit("days", "sold", d, cuts=[30.0, 90.0]),
+        {"kind": "survival_curve", "time": "days", "event": "sold", "cuts": [30.0, 90.0]},
+    ),
 ]  # fmt: skip
 
 REFUSED: list[tuple[Call, str]] = [
@@ -114,6 +118,8 @@ REFUSED: list[tuple[Call, str]] = [
     (lambda d: IV2SLS.from_formula("price ~ [grade ~ new]", d), "study"),
     (lambda d: CoxPHFitter().fit(d, "days"), "event_col"),
     (lambda d: CoxPHFitter().params_, "Call fit"),
+    (lambda d: KaplanMeierFitter().fit("days", "sold", d, by="zone"), "one curve"),
+    (lambda d: KaplanMeierFitter().median_survival_time_, "Call fit"),
 ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent import SurvivalCurves
+from reticent import InvalidQuery, SurvivalCurves
+from reticent.lifelines import KaplanMeierFitter
 
 CURVE = {
     "times": [1.0, 2.0],
@@ -23,12 +24,16 @@ CURVE = {
     "restricted_mean": 1.55,
     "restricted_mean_standard_error": 0.06,
     "restricted_mean_interval": [1.43, 1.67],
+    "restricted_means": [0.9, 1.55],
+    "restricted_mean_standard_errors": [0.02, 0.06],
 }
 OTHER = CURVE | {
     "survival": [0.9, 0.7],
     "standard_errors": [0.04, 0.03],
     "restricted_mean": 1.75,
     "restricted_mean_standard_error": 0.08,
+    "restricted_means": [0.95, 1.75],
+    "restricted_mean_standard_errors": [0.03, 0.08],
 }
 
 
@@ -55,6 +60,46 @@ def test_restricted_means_differ_and_have_a_ratio() -> None:
         np.log(1.75 / 1.55) + np.array([-1.96, 1.96]) * np.hypot(0.06 / 1.55, 0.08 / 1.75),
         abs=1e-5,
     )
+
+
+def test_restricted_means_up_to_another_time() -> None:
+    curve = released().curves["a"]
+    found = curve.rmst(1.0)
+    assert (found.value, found.standard_error) == (0.9, 0.02)
+    assert found.interval == pytest.approx((0.9 - 0.0392, 0.9 + 0.0392), abs=1e-5)
+    assert np.isnan(found.pvalue)
+    difference = released().restricted_mean_difference("b", "a", 1.0)
+    assert difference.value == pytest.approx(0.05)
+    assert difference.standard_error == pytest.approx(np.hypot(0.02, 0.03))
+    assert difference.pvalue == pytest.approx(0.16554, abs=1e-4)  # 2 Φ(−1.3868)
+    assert released().restricted_mean_difference("b", "a", 2.0).value == pytest.approx(0.2)
+    assert released().restricted_mean_ratio("b", "a", 1.0).value == pytest.approx(0.95 / 0.9)
+    with pytest.raises(ValueError, match="cuts"):
+        curve.rmst(1.5)
+
+
+def test_survival_at_a_time_and_its_ratio() -> None:
+    found = released().curves["a"].survival_at(1.5)
+    assert (found.value, found.standard_error, found.interval) == (0.8, 0.03, (0.74, 0.86))
+    ratio = released().survival_ratio("a", "b", 2.0)
+    error = np.hypot(0.04 / 0.5, 0.03 / 0.7)
+    assert ratio.value == pytest.approx(5 / 7)
+    assert ratio.standard_error == pytest.approx(error)
+    assert np.log(ratio.interval) == pytest.approx(
+        np.log(5 / 7) + np.array([-1.96, 1.96]) * error, abs=1e-4
+    )
+    assert ratio.pvalue == pytest.approx(0.000210, rel=0.02)  # 2 Φ(−3.7066)
+
+
+def test_lifelines_members_of_a_curve() -> None:
+    fitter = KaplanMeierFitter()
+    query = {"kind": "survival_curve", "time": "weeks", "event": "died", "by": None}
+    fitter._release = SurvivalCurves({"result": CURVE, "query": query, "status": "reply"})
+    assert fitter.survival_function_["KM_estimate"].to_dict() == {0.0: 1.0, 1.0: 0.8, 2.0: 0.5}
+    assert fitter.confidence_interval_.loc[2.0].tolist() == [0.42, 0.58]
+    assert fitter.median_survival_time_ == 2.0
+    with pytest.raises(InvalidQuery, match="its columns"):
+        fitter.fit("weeks", "died", {"weeks": [1.0], "died": [1]})
 
 
 def test_a_time_that_a_curve_does_not_tell_of_is_refused() -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """lifelines' CoxPHFitter."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from reticent import _optional
 from reticent._errors import NotPrivate
 from reticent._shapes.model import described
 from reticent._shapes.results import FittedModel
+from reticent.kinds.hazard_regression import HazardResults
 
 
 class CoxPHFitter:
@@ -71,6 +73,18 @@ class CoxPHFitter:
             "coef lower": ends[0], "coef upper": ends[1], "z": self.model.tvalues, "p": self.model.pvalues,
         }  # fmt: skip
         return _optional.pandas().DataFrame(columns)
+
+    def predict_survival_function(
+        self, X: Any, times: Sequence[float] | None = None, **more: Any
+    ) -> Any:
+        """A frame with a row for each time and a column for each row of X; more: `offset`. Intervals
+        are in model.fit.predict_survival."""
+        found = cast(HazardResults, self.model.fit).predict_survival(X, times, **more)
+        return _optional.pandas().DataFrame(found.survival.T, index=found.times)
+
+    def plot(self, ax: Any = None) -> Any:
+        """A forest plot of hazard ratios; needs matplotlib, gives the Axes."""
+        return cast(HazardResults, self.model.fit).plot_hazard_ratios(ax)
 
     def print_summary(self) -> None:
         """The release's summary, whose first line says what is estimated."""

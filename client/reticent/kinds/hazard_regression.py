@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from reticent import _optional
-from reticent._drawing import axes_of
+from reticent._drawing import axes_of, intervals
 from reticent._text import Text, text_table
 from reticent.results import after_fit
 from reticent.results.coefficient_table import coefficient_cells, notes
@@ -135,6 +135,20 @@ class HazardResults(RegressionResults):
         axes.set_ylabel("survival, 95 % interval")
         if len(found.survival) > 1:
             axes.legend(title="row")
+        return axes
+
+    def plot_hazard_ratios(self, ax: Any = None) -> Any:
+        """A forest plot: hazard ratios with the intervals of the release on a logarithmic axis, a
+        row for each term; nothing is drawn where one is not identifiable. Needs matplotlib, gives
+        the Axes.
+        """
+        ratios = self.hazard_ratios().values()
+        rows = [(r, (low, high)) for r, low, high in ratios]
+        axes = intervals(self.names, [r for r, _ in rows], [ends for _, ends in rows], ax)
+        axes.axvline(1.0, color="black", linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        level = 100 * float(self.result["confidence_level"])
+        axes.set_xlabel(f"hazard ratio, {level:g} % interval")
         return axes
 
     def _fitted(self) -> after_fit.Fitted:

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import erfc, log, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,14 @@ _BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A number computed from released ones, its standard error (persons and noise) and 95 %
-    interval.
+    """A number computed from released ones, its standard error (persons and noise), 95 % interval
+    and p-value: two-sided, of no difference (a ratio of 1); nan of a number that is no contrast.
     """
 
     value: float
     standard_error: float
     interval: tuple[float, float]
+    pvalue: float = nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +95,28 @@ class Curve:
     @property
     def restricted_mean_se(self) -> float:
         return float(self.content["restricted_mean_standard_error"])
+
+    def rmst(self, tau: float) -> Contrast:
+        """Restricted mean survival time up to `tau`, which is one of the times, with its 95 %
+        interval. Free. Raises ValueError for another time.
+        """
+        places = np.flatnonzero(np.isclose(self.times, tau, rtol=1e-9, atol=0.0))
+        if not len(places):
+            raise ValueError(
+                "restricted means are released up to each of the times; ask with this one among "
+                "the cuts, or see times for where the curve ends"
+            )
+        value = float(self._array("restricted_means")[places[0]])
+        error = float(self._array("restricted_mean_standard_errors")[places[0]])
+        return Contrast(value, error, (max(value - _Z * error, 0.0), value + _Z * error))
+
+    def survival_at(self, time: float) -> Contrast:
+        """Survival at the last of the times that is not after `time`, with its 95 % interval. Free.
+        Raises ValueError for a time before the first or beyond the curve's end.
+        """
+        value, error = _at(self, time)
+        _, low, high = self.at(time)
+        return Contrast(value, error, (low, high))
 
     def conf_int(self) -> FloatArray:
         """(k, 2) pointwise 95 % intervals of the curve."""
@@ -193,23 +216,28 @@ class SurvivalCurves(Release):
         """
         return _difference(*(_at(self.curves[each], time) for each in (level, other)))
 
-    def restricted_mean_difference(self, level: str, other: str) -> Contrast:
-        """The restricted mean of `level` less that of `other`, up to the horizon, with its 95 %
-        interval. Free. Raises KeyError for an unknown level.
+    def survival_ratio(self, level: str, other: str, time: float) -> Contrast:
+        """Survival of `level` over that of `other` up to `time`, with its 95 % interval; its
+        standard error is of its logarithm. Free. Raises as `difference`, and ValueError where one
+        of them is 0.
         """
-        curves = (self.curves[each] for each in (level, other))
-        return _difference(*((c.restricted_mean, c.restricted_mean_se) for c in curves))
+        return _ratio(*(_at(self.curves[each], time) for each in (level, other)))
 
-    def restricted_mean_ratio(self, level: str, other: str) -> Contrast:
-        """The restricted mean of `level` over that of `other`, up to the horizon; its standard
-        error is of its logarithm. Free. Raises KeyError for an unknown level.
+    def restricted_mean_difference(
+        self, level: str, other: str, tau: float | None = None
+    ) -> Contrast:
+        """The restricted mean of `level` less that of `other`, up to `tau`, one of the times of
+        both, or the horizon, with its 95 % interval. Free. Raises KeyError for an unknown level,
+        ValueError for another time.
         """
-        first, second = (self.curves[each] for each in (level, other))
-        ratio = first.restricted_mean / second.restricted_mean
-        parts = [c.restricted_mean_se / c.restricted_mean for c in (first, second)]
-        error = float(np.hypot(parts[0], parts[1]))
-        ends = (ratio * np.exp(-_Z * error), ratio * np.exp(_Z * error))
-        return Contrast(ratio, error, (float(ends[0]), float(ends[1])))
+        return _difference(*(_rmst(self.curves[each], tau) for each in (level, other)))
+
+    def restricted_mean_ratio(self, level: str, other: str, tau: float | None = None) -> Contrast:
+        """The restricted mean of `level` over that of `other`, up to `tau`, one of the times of
+        both, or the horizon; its standard error is of its logarithm. Free. Raises KeyError for an
+        unknown level, ValueError for another time.
+        """
+        return _ratio(*(_rmst(self.curves[each], tau) for each in (level, other)))
 
     def plot(self, ax: Any = None, *, at_risk: bool = True) -> Any:
         """Step curves with pointwise 95 % bands and, under them, the numbers at risk (`at_risk`);
@@ -260,9 +288,31 @@ def _at(curve: Curve, time: float) -> tuple[float, float]:
     return survival, float(curve.bse[j])
 
 
+def _rmst(curve: Curve, tau: float | None) -> tuple[float, float]:
+    """A restricted mean and its standard error, up to tau or the horizon."""
+    if tau is None:
+        return curve.restricted_mean, curve.restricted_mean_se
+    found = curve.rmst(tau)
+    return found.value, found.standard_error
+
+
 def _difference(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
     value, error = first[0] - second[0], float(np.hypot(first[1], second[1]))
-    return Contrast(value, error, (value - _Z * error, value + _Z * error))
+    return Contrast(value, error, (value - _Z * error, value + _Z * error), _pvalue(value, error))
+
+
+def _ratio(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
+    """Its interval is that of its logarithm."""
+    if min(first[0], second[0]) <= 0:
+        raise ValueError("a ratio with 0 has no interval")
+    value = first[0] / second[0]
+    error = float(np.hypot(first[1] / first[0], second[1] / second[0]))
+    low, high = np.exp(np.array([-_Z, _Z]) * error) * value
+    return Contrast(value, error, (float(low), float(high)), _pvalue(log(value), error))
+
+
+def _pvalue(value: float, error: float) -> float:
+    return erfc(abs(value) / (error * sqrt(2))) if error > 0 else nan
 
 
 def _numbers_under(axes: Any, curves: Sequence[Curve]) -> None:

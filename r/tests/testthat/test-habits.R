@@ -95,6 +95,18 @@ test_that("survival by group is printed and drawn", {
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
   expect_invisible(plot(found))
+  margins <- graphics::par("mar")
+  expect_invisible(plot(found, at_risk = FALSE))
+  expect_equal(graphics::par("mar"), margins)
+  expect_equal(reticent:::numbers_at_risk(curve("a"), c(0, 1, 2, 4, 5, 6)), c("90", "90", "70", "70", "", ""))
+})
+
+test_that("survival is drawn where a group has no times", {
+  empty <- list(times = list(), survival = list(), standard_errors = list(), confidence_intervals = list(), at_risk = list(), events = list(), level = "b")
+  seen <- list(times = list(2, 5), survival = list(0.8, 0.6), standard_errors = list(0.1, 0.1), confidence_intervals = list(list(0.7, 0.9), list(0.5, 0.7)), at_risk = list(90, 70), events = list(9, 8), level = "a")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_invisible(plot(released("survival_curve", list(confidence_level = 0.95, horizon = NULL, n = 100, groups = list(seen, empty)))))
 })
 
 test_that("a crosstab is a table of cells", {

@@ -63,6 +63,8 @@ class Curve:
     restricted_mean: float
     restricted_mean_standard_error: float
     restricted_mean_interval: Interval
+    restricted_means: tuple[float, ...]
+    restricted_mean_standard_errors: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ def described(table: LifeTable, group: int, raw: RawCurve, grid: TimeGrid, horiz
     sd = raw.sd
     survival = monotone(np.exp(raw.log_survival[ends]))
     low, high = _intervals(raw.log_survival[ends], sd[ends], survival)
-    mean, error = _restricted_mean(raw, grid, int(ends[horizon - 1]) + 1 if horizon else 0)
+    areas = [_restricted_mean(raw, grid, int(end) + 1) for end in ends]
+    mean, error = areas[horizon - 1] if horizon else (0.0, 0.0)
     return Curve(
         times=tuple(np.asarray(grid.times)[ends].tolist()),
         survival=tuple(survival.tolist()),
@@ -131,6 +134,8 @@ def described(table: LifeTable, group: int, raw: RawCurve, grid: TimeGrid, horiz
             max(mean - half_width(error), 0.0),
             mean + half_width(error),
         ),
+        restricted_means=tuple(area for area, _ in areas),
+        restricted_mean_standard_errors=tuple(sd for _, sd in areas),
     )
 
 
@@ -176,14 +181,12 @@ def _scaled(raw: RawCurve, sd: FloatArray, ends: Positions) -> tuple[float, ...]
 
 
 def _restricted_mean(raw: RawCurve, grid: TimeGrid, k: int) -> tuple[float, float]:
-    """The area over the first k intervals of the grid, and its standard error."""
+    """The area over the first k ≥ 1 intervals of the grid, and its standard error."""
     width = np.diff(grid.times[:k], prepend=0.0)
     survival = np.exp(raw.log_survival[:k])
     weights = (width + np.append(width[1:], 0.0)) / 2
-    first = float(width[0]) / 2 if k else 0.0
-    if k:
-        weights[-1] -= grid.unit / 2
-        first += grid.unit / 2
+    first = (float(width[0]) + grid.unit) / 2
+    weights[-1] -= grid.unit / 2
     slope = weights * survival
     variance = slope @ (raw.sampling + raw.noise)[:k, :k] @ slope
     return first + float(weights @ survival), float(np.sqrt(max(float(variance), 0.0)))

@@ -60,6 +60,8 @@ class SurvivalCurves:
     restricted_mean: float | None = None
     restricted_mean_standard_error: float | None = None
     restricted_mean_interval: Interval | None = None
+    restricted_means: tuple[float, ...] | None = None
+    restricted_mean_standard_errors: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,12 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
     assert np.abs((np.array(found.survival) - exact[[12, 25, 38, 51]]) / errors).max() < 0.1
     area = 1 + exact[:-1].sum()
     assert abs(found.restricted_mean - area) < 0.1 * found.restricted_mean_standard_error
+    for k, until in enumerate((13, 26, 39, 52)):
+        part = 1 + exact[: until - 1].sum()
+        assert (
+            abs(found.restricted_means[k] - part) < 0.1 * found.restricted_mean_standard_errors[k]
+        )
+    assert found.restricted_means[-1] == found.restricted_mean
     assert sum(found.events) == pytest.approx(columns["e"].sum(), abs=1e-3)
 
 
