@@ -239,5 +239,6 @@ def expected_numbers(facts: DatasetFacts, groups: Groups) -> tuple[float, float]
     counts = known.counts if known else None
     if counts is None or len(counts) != groups.size:
         return facts.n / 2, facts.n / 2
-    first, second = (max(counts[code - min(groups.codes)], 1.0) for code in map(int, groups.codes))
+    places = (int(code - min(groups.codes)) for code in groups.codes)
+    first, second = (max(counts[place], 1.0) for place in places)
     return first, second
