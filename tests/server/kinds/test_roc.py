@@ -12,6 +12,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from reticent_server.domain.facts import ColumnProfile, Profile
+from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds import registry
 from reticent_server.kinds.roc.accuracy import (
@@ -25,7 +26,7 @@ from reticent_server.kinds.roc.kind import KIND, Roc
 from reticent_server.kinds.roc.plan import area_interval, cutoff, expected_numbers
 from reticent_server.kinds.shared.group_bins import GroupBins
 from reticent_server.kinds.shared.ranks import superiority
-from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.named_tests import PEOPLE, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
 N = 3000
@@ -170,3 +171,20 @@ def test_the_forecast_is_the_noise_of_the_area() -> None:
     worse = KIND.plan(rare, query, offer(1)).precision
     assert worse.privacy[0] > 10 * plan.precision.privacy[0]
     assert worse.sampling[0] > 2 * plan.precision.sampling[0]
+
+
+def test_a_test_with_two_outcomes_is_a_score_with_one_edge() -> None:
+    """The diagnostic table of two columns."""
+    rows = people(N) | {"k": np.zeros(N)}
+    rows["b"] = (rows["x"] > 0) * 1.0
+    columns = (*PEOPLE, Column("said", ColumnKind.BOOLEAN, 0, 1))
+    rows["said"] = (rows["y"] > 1) * 1.0
+    plan = KIND.plan(facts(N, columns), Roc("said", "b"), QUIET)
+    found = outcome(plan, block_of(**rows))
+    (row,) = found.cutoffs
+    assert row.threshold == 1.0
+    assert row.sensitivity == pytest.approx(rows["said"][rows["b"] == 1].mean(), abs=0.005)
+    assert row.positive_predictive_value == pytest.approx(
+        rows["b"][rows["said"] == 1].mean(), abs=0.005
+    )
+    assert found.auc == pytest.approx((row.sensitivity + row.specificity) / 2, abs=1e-9)
