@@ -11,7 +11,7 @@ intervals without noise. Planned and released by the server's own code.
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ class RocCase:
     outcome: str
     threshold: float
     upper: float
-    positive: str
+    positive: Literal["high", "low"]
 
 
 CASES = (

@@ -45,6 +45,22 @@ def test_intervals_count_the_noise(kind: Any, total: bool) -> None:
     assert np.std(spread) == pytest.approx(np.mean(errors), rel=0.1)
 
 
+@pytest.mark.parametrize("total", [False, True])
+def test_the_noise_s_part_is_the_delta_method_s(total: bool) -> None:
+    """With finite differences of the value in each count; of a public sum, noise that adds up to
+    0."""
+    counts, W, sigma, step = 1000 * P, weights_of(3, "linear"), 12.0, 1e-3
+    u = np.zeros(9)
+    for k in range(9):
+        more = counts.ravel().copy()
+        more[k] += step
+        u[k] = kappa(more.reshape(3, 3), 0.0, W, total=False).value
+    u = (u - kappa(counts, 0.0, W, total=False).value) / step
+    Sigma = sigma**2 * (np.eye(9) - (1 / 9 if total else 0.0))
+    found = kappa(counts, float(np.sqrt(Sigma[0, 0])), W, total=total)
+    assert found.privacy_bse == pytest.approx(float(np.sqrt(u @ Sigma @ u)), rel=1e-3)
+
+
 def crosstab(values: Any, **changed: Any) -> reticent.Crosstab:
     test = {"statistic": 1.0, "df": 1, "p_value": 0.3, "simulated_p_value": None}
     result = {

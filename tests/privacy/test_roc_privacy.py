@@ -30,8 +30,8 @@ def extremes() -> dict[str, Any]:
 def test_no_two_records_are_farther_apart_than_is_charged_and_some_are_as_far(
     query: Any, max_rows: int
 ) -> None:
-    plan = KIND.plan(people_facts(2000, max_rows), query, offer(1))
-    step = next(plan.run())
+    plan: Any = KIND.plan(people_facts(2000, max_rows), query, offer(1))
+    step: Any = next(plan.run())
     (part,) = step.parts
     assert isinstance(part, CountSum)
     assert part.unit_rows == max_rows
@@ -47,7 +47,7 @@ def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(
     query: Any, seed: int
 ) -> None:
     """Whatever the other records are: edges or cells that look at them would lose more."""
-    plan = KIND.plan(people_facts(2000), query, offer(1))
+    plan: Any = KIND.plan(people_facts(2000), query, offer(1))
     rng = np.random.default_rng(seed)
     extreme, table = extremes(), people(12, seed)
     one = rng.integers(len(extreme["y"]))
@@ -58,8 +58,9 @@ def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_a_record_is_in_one_cell_of_the_released_ones(query: Any) -> None:
     """Missing outcomes and scores are in none, and raise nothing."""
-    plan = KIND.plan(people_facts(2000), query, offer(1))
-    step, records = next(plan.run()), extremes()
+    plan: Any = KIND.plan(people_facts(2000), query, offer(1))
+    step: Any = next(plan.run())
+    records = extremes()
     (cells,) = step.map_fn(whole(records))
     inside = cells >= 0
     assert np.all(cells == np.rint(cells))
