@@ -25,6 +25,7 @@ MASKED = frozenset({"anova", "glm", "mean", "median", "sum"})
 """Kinds whose names are functions of base R."""
 CLIENT = (
     "budget",
+    "cohens_kappa",
     "columns",
     "dataset",
     "datasets",

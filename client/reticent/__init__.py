@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from reticent.kinds.log_rank import LogRankTest
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.roc import RocCurve
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
@@ -156,6 +157,7 @@ __all__ = [
     "RegressionResults",
     "Release",
     "ReticentError",
+    "RocCurve",
     "Schema",
     "ServerError",
     "ServerUnavailable",
@@ -224,6 +226,7 @@ _MODULES = {
     "InvalidRequest": "_errors",
     "LocationScaleResults": "kinds.location_scale",
     "LogRankTest": "kinds.log_rank",
+    "RocCurve": "kinds.roc",
     "MissingDependency": "_errors",
     "NamedTest": "results.named_test",
     "NoReply": "_release",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reticent.kinds.log_rank import LogRankTest
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
+    from reticent.kinds.roc import RocCurve
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.results.estimate import Estimate
@@ -361,6 +362,18 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("group", TEXT),
             Field("levels", several(NAME), None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "roc": Question(
+        "roc",
+        (
+            Field("score", TEXT),
+            Field("outcome", TEXT),
+            Field("thresholds", several(NUMBER), []),
+            Field("level", TEXT, None),
+            Field("positive", TEXT, "high"),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
@@ -1613,6 +1626,50 @@ class Methods:
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: NamedTest | NoReply = self._ask("kruskal", values, spending)
+        return answer
+
+    def roc(
+        self,
+        score: str,
+        outcome: str,
+        thresholds: Iterable[float] = (),
+        level: str | None = None,
+        positive: Literal["high", "low"] = "high",
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "RocCurve | NoReply":
+        """How well does a score tell an outcome? The ROC curve, its area, and sensitivity,
+        specificity, predictive values and likelihood ratios at thresholds.
+
+        - score: The column of the score or measurement.
+        - outcome: A boolean column, or one of two levels.
+        - thresholds: Scores at which the test is described, besides the public edges.
+        - level: The level of `outcome` that is looked for; without it the second.
+        - positive: "high" or "low". Which scores speak for that level.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> curve = ds.roc("price", "waterfront", thresholds=[1_000_000], epsilon=1.0)
+        """
+        values = {
+            "score": score,
+            "outcome": outcome,
+            "thresholds": thresholds,
+            "level": level,
+            "positive": positive,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: RocCurve | NoReply = self._ask("roc", values, spending)
         return answer
 
     def proportion_test(

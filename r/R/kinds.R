@@ -146,6 +146,11 @@ kruskal <- function(dataset, column, group = NULL, levels = NULL, where = NULL, 
   ask(dataset, "kruskal", fields, epsilon, delta, idempotency_key, c("levels"))
 }
 
+roc <- function(dataset, score, outcome, thresholds = c(), level = NULL, positive = "high", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(score = score, outcome = outcome, thresholds = thresholds, level = level, positive = positive, where = where, confidence_level = confidence_level)
+  ask(dataset, "roc", fields, epsilon, delta, idempotency_key, c("thresholds"))
+}
+
 proportion_test <- function(dataset, column, group = NULL, levels = NULL, success = NULL, value = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
   fields <- list(column = column, group = group, levels = levels, success = success, value = value, alternative = alternative, where = where, confidence_level = confidence_level)
   ask(dataset, "proportion_test", fields, epsilon, delta, idempotency_key, c("levels"))

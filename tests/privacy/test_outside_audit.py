@@ -107,6 +107,7 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "mann_whitney": ({"kind": "mann_whitney", "group": "b"} | Y, 0.99),
     "kruskal": ({"kind": "kruskal", "group": "g"} | Y, 0.99),
     "proportion_test": ({"kind": "proportion_test", "column": "b", "value": 0.5}, 0.99),
+    "roc": ({"kind": "roc", "score": "y", "outcome": "b", "thresholds": [0.5]}, 0.99),
     "correlation": ({"kind": "correlation", "columns": ["y", "x"]}, 0.2),
     "correlation, spearman": (
         {"kind": "correlation", "columns": ["y", "k"], "method": "spearman"}, 0.2,
@@ -320,7 +321,7 @@ OF_EPSILON = 1.0
 GAUSSIAN = {
     "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "crosstab", "survival_curve", "log_rank",
     "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "correlation, spearman",
-    "correlation, kendall", "ks_test",
+    "correlation, kendall", "ks_test", "roc",
 }  # fmt: skip
 """Kinds with Gaussian noise alone on a table without a profile; what others are found to have is
 held to the same.

@@ -43,6 +43,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "proportion_test": ("results.named_test", "NamedTest"),
     "correlation": ("results.named_test", "NamedTest"),
     "ks_test": ("results.named_test", "NamedTest"),
+    "roc": ("kinds.roc", "RocCurve"),
     "study": ("kinds.study", "Study"),
 }
 """Module below `reticent` and class by kind; imported when a release of the kind is read."""

@@ -9,6 +9,7 @@ import numpy as np
 from reticent import _optional
 from reticent._drawing import axes_of
 from reticent._text import Text, number, p_value, paragraph, text_table, whole
+from reticent.results.agreement import Agreement, kappa, weights_of
 from reticent.results.counts import Counts
 
 _MOST_TEXTS = 400
@@ -68,6 +69,20 @@ class Crosstab(Counts):
             float(test["p_value"]),
             None if simulated is None else float(simulated),
         )
+
+    def kappa(self, weights: str | None = None) -> Agreement:
+        """Cohen's kappa of two columns with the same levels; free. weights: None, `linear` or
+        `quadratic`.
+
+        Raises ValueError for another table, or where a person has several rows.
+        """
+        if len(self.columns) != 2 or self.levels[0] != self.levels[1] or len(self.levels[0]) < 2:
+            raise ValueError("kappa is of two columns with the same two or more levels")
+        if self.independence is None:
+            raise ValueError("kappa takes records as independent: ask for the table with per")
+        total = bool(np.isclose(self.values.sum(), self.nobs, rtol=1e-9, atol=1e-6))
+        W = weights_of(len(self.levels[0]), weights)
+        return kappa(self.values, self.bse, W, total=total)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame: a two-way table, else one row for each cell; needs pandas."""

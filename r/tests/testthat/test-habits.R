@@ -155,3 +155,24 @@ test_that("a fit is drawn by ggplot2 and tidied by broom", {
   skip_if_not_installed("broom")
   expect_equal(broom::tidy(fit)$estimate, c(1, 2, 3))
 })
+
+test_that("agreement is Cohen's kappa, with the noise in its error", {
+  table <- function(...) {
+    result <- list(
+      columns = list("a", "b"), levels = list(list("x", "y", "z"), list("x", "y", "z")),
+      values = list(list(300, 50, 20), list(60, 200, 60), list(10, 80, 220)), standard_error = 12,
+      independence = list(statistic = 1, df = 4, p_value = 0.3), n = 1000
+    )
+    released("crosstab", utils::modifyList(result, list(...)))
+  }
+  quiet <- cohens_kappa(table(standard_error = 0))
+  expect_equal(unlist(quiet[1:3], use.names = FALSE), c(0.5786305493, 0.0212546118, 0), tolerance = 1e-8)
+  expect_equal(unlist(cohens_kappa(table(), "linear")[1:3], use.names = FALSE), c(0.6517636486, 0.0362747610, 0.0308134402), tolerance = 1e-8)
+  expect_equal(unlist(cohens_kappa(table(n = 1100), "quadratic")[1:3], use.names = FALSE), c(0.7242098986, 0.0497362945, 0.0460143523), tolerance = 1e-8)
+  other <- table()
+  other$result$levels <- list(list("x", "y", "z"), list("u", "v", "w"))
+  expect_error(cohens_kappa(other), "same")
+  alike <- table()
+  alike$result$independence <- NULL
+  expect_error(cohens_kappa(alike), "per")
+})

@@ -32,6 +32,7 @@ from reticent_server.kinds.profile.kind import KIND as PROFILE
 from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
+from reticent_server.kinds.roc.kind import KIND as ROC
 from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
@@ -68,6 +69,7 @@ KINDS: tuple[Kind[Any], ...] = (
     ANOVA,
     MANN_WHITNEY,
     KRUSKAL,
+    ROC,
     PROPORTION_TEST,
     CORRELATION,
     KS_TEST,

@@ -111,6 +111,9 @@ QUERIES: dict[str, list[dict]] = {
         {"group": "g"} | Y, kind=["anova", "kruskal"], levels=[None, ["u", "w"]], confidence_level=[None, 0.9999],
     )),
     "tests of two groups": list(each({"group": "b"}, kind=["mann_whitney", "ks_test"], column=["y", "k"])),
+    "roc": list(each(
+        {"kind": "roc", "score": "y", "outcome": "b"}, positive=["high", "low"], thresholds=[[], [5e-324], [0.5, 0.5]],
+    )),
     "proportion_test": list(each({"kind": "proportion_test", "column": "b"}, value=[1e-300, 0.5, 1 - 1e-16])),
     "correlation": list(each(
         {"kind": "correlation"}, columns=[["y", "x"], ["k", "y"]], method=["pearson", "spearman", "kendall"],

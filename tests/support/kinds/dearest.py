@@ -29,6 +29,7 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
+from reticent_server.kinds.roc.kind import Roc
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
@@ -145,6 +146,7 @@ def _tables() -> list[Query]:
         DepthMedian(NUMBERS[:8], eta="private", directions=1000),
         Anova("y", "g64"),
         Kruskal("y", "g64"),
+        Roc("y", "b", tuple(i / 10 for i in range(12))),
         Correlation(("y", "x0"), "spearman"),
         SurvivalCurve("t", "b", by="g10"),
         SurvivalCurve("t", "b", None, tuple(i / 2 for i in range(1, 201))),

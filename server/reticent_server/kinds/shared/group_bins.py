@@ -133,12 +133,14 @@ def bins_part(facts: DatasetFacts, groups: Groups, edges: tuple[float, ...], rho
     return CountSum(groups.size * (len(edges) + 1), rho, facts.schema.unit.max_rows)
 
 
-def number_of_bins(facts: DatasetFacts, groups: int, rho: int) -> int:
+def number_of_bins(
+    facts: DatasetFacts, groups: int, rho: int, *, finer: float = 1.0, least: int = LEAST_BINS
+) -> int:
     """B for the least variance of a mean rank: 1/(1 − B⁻²) of sampling and Bσ²/N of noise,
-    N = n/groups."""
+    N = n/groups. finer: what it is multiplied by where the bins' own bias counts."""
     m = facts.schema.unit.max_rows
     noise = m * m * RHO_UNITS / rho * groups / facts.n
-    return int(np.clip(np.rint((2 / noise) ** (1 / 3)), LEAST_BINS, MOST_BINS))
+    return int(np.clip(np.rint(finer * (2 / noise) ** (1 / 3)), least, MOST_BINS))
 
 
 def public_edges(facts: DatasetFacts, column: Column, bins: int) -> tuple[float, ...]:
