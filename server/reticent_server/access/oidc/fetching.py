@@ -2,7 +2,9 @@
 """Documents of the identity provider: fetched over HTTPS, bounded, and kept for a while."""
 
 from collections.abc import Callable, Mapping
-from threading import Lock
+from contextlib import suppress
+from socket import SHUT_RDWR
+from threading import Lock, Timer
 from time import monotonic
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ TIMEOUT_SECONDS = 5.0
 that."""
 
 EXCHANGE_SECONDS = 15.0
-"""For a whole reply: one that comes a byte at a time keeps no thread longer."""
+"""For a whole exchange: a reply whose headers or body come a byte at a time keeps no thread longer."""
 
 CONNECTIONS = 8
 """At once, to the provider: forged sign-ins cannot make this server open more."""
@@ -41,6 +43,7 @@ more."""
 
 UNREACHABLE = "The identity provider did not answer as it should; try again, or use a key."
 
+_OPENED = {"connection.connect_tcp.complete", "connection.start_tls.complete"}
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 log = EventLogger(__name__)
@@ -70,8 +73,14 @@ class Fetcher:
 
     def _sent(self, method: str, url: str, headers: Mapping[str, str], body: str) -> dict[str, Any]:
         accepted = {"Accept": "application/json", "Accept-Encoding": "identity", **headers}
+        cut = _Cut()
         try:
-            with self._opened().stream(method, url, headers=accepted, content=body) as response:
+            with (
+                cut,
+                self._opened().stream(
+                    method, url, headers=accepted, content=body, extensions={"trace": cut.follow}
+                ) as response,
+            ):
                 is_refused = method == "POST" and response.status_code == httpx.codes.BAD_REQUEST
                 return {} if is_refused else _object(response)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
@@ -82,9 +91,37 @@ class Fetcher:
         """The client, made at first use: it reads certificates, and most commands never ask."""
         with self._lock:
             if self._client is None:
-                limits = httpx.Limits(max_connections=CONNECTIONS)
+                limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=0)
                 self._client = httpx.Client(timeout=TIMEOUT_SECONDS, limits=limits)
             return self._client
+
+
+class _Cut:
+    """Ends the connection of an exchange that takes longer than EXCHANGE_SECONDS: the limit of a
+    step holds for each read, and headers may come in many. Each exchange opens its own connection,
+    which httpx's trace shows.
+    """
+
+    def __init__(self) -> None:
+        self._stream: Any = None
+        self._timer = Timer(EXCHANGE_SECONDS, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def follow(self, event: str, info: Mapping[str, Any]) -> None:
+        """Takes the stream of a connection that was opened."""
+        if event in _OPENED:
+            self._stream = info["return_value"]
+
+    def _end(self) -> None:
+        with suppress(OSError):  # it may have ended by itself
+            if self._stream is not None:
+                self._stream.get_extra_info("socket").shutdown(SHUT_RDWR)
 
 
 def _object(response: httpx.Response) -> dict[str, Any]:
