@@ -24,6 +24,7 @@ NAMES = (
     "wages",
     "named_tests",
     "study",
+    "pooled",
     "describe",
     "deadlines",
     "groups",
