@@ -40,15 +40,20 @@ def sites(
             client = stack.enter_context(reticent.Client(server.url, key=own.keys["ana"]))
             clients.append(client)
             found[name] = client.dataset("people")
-        yield Sites(found, clients)
+            poor_key = own.analyst("poor", epsilon=1.0, delta=1e-3)
+            poor = stack.enter_context(reticent.Client(server.url, key=poor_key))
+        yield Sites(found, clients, poor.dataset("people"))
 
 
 @dataclass(frozen=True)
 class Sites:
-    """datasets: by site. clients: in the same order."""
+    """datasets: by site. clients: in the same order. poor: the last site's, for whoever may spend
+    little there.
+    """
 
     datasets: dict[str, Any]
     clients: list[Any]
+    poor: Any
 
     @property
     def left(self) -> list[str]:
@@ -64,6 +69,13 @@ def test_a_site_that_does_not_agree_stops_all_before_any_charge(sites: Sites) ->
     lacking = AGREED["columns"] | {"z": {"kind": "numeric", "bounds": [0, 5]}}
     with pytest.raises(reticent.InvalidQuery, match="has no column z"):
         reticent.pooled(AGREED | {"columns": lacking}, sites.datasets)
+    assert sites.left == before
+
+
+def test_a_site_whose_budget_is_short_stops_all_before_any_charge(sites: Sites) -> None:
+    before = sites.left
+    with pytest.raises(reticent.InvalidQuery, match="budgets at south do not cover"):
+        reticent.pooled(AGREED, {"north": sites.datasets["north"], "south": sites.poor})
     assert sites.left == before
 
 

@@ -177,6 +177,7 @@ def pooled(
     datasets: "Mapping[str, Dataset] | Sequence[Dataset]",
     *,
     weights: str = "people",
+    resume: bool = False,
 ) -> PooledStudy:
     """Asks every site the protocol's study, and pools them.
 
@@ -184,7 +185,8 @@ def pooled(
     All schemas are checked and all plans are made first, which is free: where one site does not
     agree nothing is charged at any. Each site's ledger is charged its own ε. The protocol's digest
     stands in the idempotency keys: asked again after a lost connection, a site that has answered
-    is not charged again. Raises InvalidQuery with all that does not agree.
+    is not charged again. resume: go on although a budget covers no more, as sites that have
+    answered need none. Raises InvalidQuery with all that does not agree.
 
     >>> pooled = reticent.pooled("protocol.json", {"north": ds_north, "south": ds_south})
     """
@@ -194,8 +196,16 @@ def pooled(
     if said:
         raise InvalidQuery("Nothing was asked or charged. " + " ".join(said))
     spending = {name: _spending(terms, name) for name in by_site}
-    for name, ds in by_site.items():
-        ds.plan("study", **terms.question(name), **spending[name])
+    short = [
+        name
+        for name, ds in by_site.items()
+        if not ds.plan("study", **terms.question(name), **spending[name]).covered
+    ]
+    if short and not resume:
+        raise InvalidQuery(
+            f"Nothing was asked or charged: the budgets at {', '.join(short)} do not cover it. "
+            "Where a site has answered this protocol already, resume=True asks for its release."
+        )
     studies: dict[str, Any] = {}
     for name, ds in by_site.items():
         key = f"pooled-{terms.digest[:32]}-{sha256(name.encode()).hexdigest()[:12]}"
