@@ -213,7 +213,7 @@ def pooled(
     return pool(studies, weights=weights)
 
 
-def _spending(terms: Protocol, site: str) -> dict[str, float]:
+def _spending(terms: Protocol, site: str) -> dict[str, Any]:
     delta = terms.document.get("delta")
     return {"epsilon": terms.epsilon(site)} | ({} if delta is None else {"delta": float(delta)})
 
