@@ -25,6 +25,7 @@ NAMES = (
     "wages",
     "named_tests",
     "study",
+    "pooled",
     "describe",
     "deadlines",
     "groups",

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from reticent._guarantee import Amount, Coverage, Guarantee
     from reticent._hypotheses import WaldTest
     from reticent._plan import Plan
+    from reticent._pooled.meta import MetaAnalysis, meta
+    from reticent._pooled.protocol import Protocol, protocol
+    from reticent._pooled.study import PooledStudy, load_pooled, pool, pooled
     from reticent._power import Power
     from reticent._profile import Profile
     from reticent._projects import Project, ProjectRequest
@@ -136,6 +139,7 @@ __all__ = [
     "InvalidRequest",
     "LocationScaleResults",
     "LogRankTest",
+    "MetaAnalysis",
     "MissingDependency",
     "NamedTest",
     "NoReply",
@@ -145,12 +149,14 @@ __all__ = [
     "NotSpent",
     "Plan",
     "PolicyRefused",
+    "PooledStudy",
     "Power",
     "PredictedLevels",
     "Prediction",
     "Profile",
     "Project",
     "ProjectRequest",
+    "Protocol",
     "QuantileRegressionResults",
     "Quantiles",
     "RateLimited",
@@ -175,8 +181,13 @@ __all__ = [
     "bundle",
     "compare",
     "load",
+    "load_pooled",
+    "meta",
     "planned",
     "plot_fits",
+    "pool",
+    "pooled",
+    "protocol",
     "release_schema",
     "table",
 ]
@@ -265,6 +276,14 @@ _MODULES = {
     "bundle": "_bundle",
     "compare": "results.several",
     "load": "_reading",
+    "MetaAnalysis": "_pooled.meta",
+    "PooledStudy": "_pooled.study",
+    "Protocol": "_pooled.protocol",
+    "load_pooled": "_pooled.study",
+    "meta": "_pooled.meta",
+    "pool": "_pooled.study",
+    "pooled": "_pooled.study",
+    "protocol": "_pooled.protocol",
     "planned": "_queries",
     "plot_fits": "results.several",
     "release_schema": "_reading",

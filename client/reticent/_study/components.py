@@ -78,13 +78,12 @@ def components(moments: Moments, places: tuple[int, ...]) -> Components:
     eigenvalues = moments.delta(places, _eigenvalues)
     values, vectors = np.linalg.eigh(_correlation(moments.covariance(places)))
     scale = 1 / np.sqrt(np.maximum(np.diag(moments.covariance(places)), _LEAST))
-    rows = moments.root[:, list(places)] * scale
-    noise = moments.sd * np.sqrt(2 * len(places)) * float(np.linalg.norm(rows, 2) ** 2)
+    noise = moments.norm(np.eye(len(moments.names))[list(places)] * scale[:, None])
     privacy = np.sqrt(np.maximum(np.diag(eigenvalues.privacy), 0.0))
     names = tuple(moments.names[p] for p in places)
     signs = np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(len(values))])
     return Components(
-        names, values[::-1], (vectors * signs)[:, ::-1], eigenvalues.bse, privacy, float(noise)
+        names, values[::-1], (vectors * signs)[:, ::-1], eigenvalues.bse, privacy, noise
     )
 
 

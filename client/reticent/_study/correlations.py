@@ -138,8 +138,8 @@ def correlations(moments: Moments, places: Sequence[int]) -> Correlations:
 
 def _varies(moments: Moments, place: int) -> bool:
     """Whether a column's variance is clear of its noise."""
-    C = moments.root[:, place]
-    return bool(moments.covariance((place,))[0, 0] > _CLEAR * moments.sd * float(C @ C))
+    noise = moments.deviation(np.eye(len(moments.names))[place])
+    return bool(moments.covariance((place,))[0, 0] > _CLEAR * noise)
 
 
 def _partial(K: FloatArray) -> FloatArray:

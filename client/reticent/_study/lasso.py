@@ -72,10 +72,8 @@ def lasso_path(moments: Moments, model: StudyModel) -> LassoPath:
         first = (cross[0] - gram[0, 1:] @ slopes) / gram[0, 0]
         path.append(model.matrix @ np.append(first, slopes) + model.offset)
     fit = moments.least_squares(model.y, model.X)
-    Q, v = moments.overlap, fit.residual
-    sd = moments.sd * np.sqrt(
-        float(v @ Q @ v) * float(np.max(np.diag(model.X @ Q @ model.X.T)[1:], initial=0.0)) / 2
-    )
+    noisy = np.diag(moments.noise(fit.residual, model.X, np.eye(len(model.X))))
+    sd = np.sqrt(float(np.max(noisy[1:], initial=0.0)))
     noise = float(np.hypot(sd, np.sqrt(fit.variance / moments.records))) * np.sqrt(
         2 * np.log(max(len(g), 2))
     )

@@ -19,7 +19,7 @@ variance, t from the histogram too; with w = T/(T + V_b), (wb)² + wV_b is added
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 from typing import Any
 
@@ -109,21 +109,51 @@ def lengthened(covariance: FloatArray, squares: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class NoisePart:
+    """One release's noise CᵀEC: root C (m, q), E (m, m) symmetric Gaussian of sd s as above."""
+
+    root: FloatArray
+    sd: float
+
+    @property
+    def overlap(self) -> FloatArray:
+        """Q = CᵀC (q, q)."""
+        return np.asarray(self.root.T @ self.root)
+
+    def covariance(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
+        """(k, k) of AXNv, for A (k, p), X (p, q) and v (q,)."""
+        Q = self.overlap
+        across = X @ Q @ v
+        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
+        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
+
+    def of_slopes(self, slopes: Sequence[FloatArray], at: Sequence[int]) -> FloatArray:
+        """(k, k) covariance of ⟨G, N⟩ for symmetric G (c, c) in the columns at places `at`."""
+        C = self.root[:, at]
+        turned = [C @ G @ C.T for G in slopes]
+        return np.array([[self.sd**2 * float(np.sum(a * b)) for b in turned] for a in turned])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Narrow:
-    """S₂ and its C₂ (q, q), s₂, λ and t."""
+    """S₂ and its C₂ (q, q), s₂, λ and t. several: the noise of moments that were added, in place of
+    C₂ and s₂.
+    """
 
     sums: FloatArray
     root: FloatArray
     sd: float
     ratio: float
     typical: float
+    several: tuple[NoisePart, ...] = ()
+
+    @property
+    def parts(self) -> tuple[NoisePart, ...]:
+        return self.several or (NoisePart(self.root, self.sd),)
 
     def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
         """(k, k) covariance of AXN₂v, as of the wider moments."""
-        Q = self.root.T @ self.root
-        across = X @ Q @ v
-        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
-        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
+        return np.asarray(sum(part.covariance(v, X, A) for part in self.parts))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +165,8 @@ class Moments:
     persons over the release's design effect: sampling covariances are then as large as they can be,
     whatever the rows of a person have in common (the server's kinds.study.persons). effects:
     whether columns are deviations from a person's means; stretch: by what mean squares of residuals
-    are multiplied to be those of errors.
+    are multiplied to be those of errors. several: the noise of releases that were added, in place
+    of C and s (reticent._pooled.moments).
     """
 
     names: tuple[str, ...]
@@ -149,6 +180,12 @@ class Moments:
     lost: FloatArray | None = None
     effects: bool = False
     stretch: float = 1.0
+    several: tuple[NoisePart, ...] = ()
+
+    @property
+    def parts(self) -> tuple[NoisePart, ...]:
+        """The noise: independent parts that are added."""
+        return self.several or (NoisePart(self.root, self.sd),)
 
     @classmethod
     def read(cls, result: Mapping[str, Any], of: Mapping[str, Any]) -> "Moments":
@@ -184,6 +221,23 @@ class Moments:
             stretch=float(result.get("stretch", 1.0)),
         )
 
+    def of(self, places: Sequence[int]) -> "Moments":
+        """The moments of some columns, the intercept first; of one release."""
+        at, chosen = np.ix_(places, places), list(places)
+        inner = self.narrow and replace(
+            self.narrow, sums=self.narrow.sums[at], root=self.narrow.root[:, chosen]
+        )
+        return replace(
+            self,
+            names=tuple(self.names[k] for k in chosen),
+            centres=self.centres[chosen],
+            scales=self.scales[chosen],
+            sums=self.sums[at],
+            root=self.root[:, chosen],
+            narrow=inner,
+            lost=None if self.lost is None else self.lost[chosen],
+        )
+
     def bared(self, *matrices: FloatArray) -> tuple[str, ...]:
         """Names of the columns that combinations (…, q) use and of which the radius takes too much
         for intervals.
@@ -200,8 +254,27 @@ class Moments:
 
     @property
     def overlap(self) -> FloatArray:
-        """Q (q, q)."""
-        return np.asarray(self.root.T @ self.root)
+        """Q (q, q); of several parts their mean, each by its s²."""
+        largest = max(part.sd for part in self.parts) or 1.0
+        weights = [max(part.sd / largest, _STEP) ** 2 for part in self.parts]
+        total = sum(w * part.overlap for w, part in zip(weights, self.parts, strict=True))
+        return np.asarray(total / sum(weights))
+
+    def deviation(self, v: FloatArray) -> float:
+        """The sd of vᵀNv, v (q,)."""
+        return sqrt(sum((part.sd * float(v @ part.overlap @ v)) ** 2 for part in self.parts))
+
+    def norm(self, X: FloatArray) -> float:
+        """How large the noise XNXᵀ (p, p) is as a matrix: 2v with v² the largest eigenvalue of
+        Σ(s²/2)·tr(XQXᵀ)·XQXᵀ, about E[(XNXᵀ)²]; s√(2p) where there is one part and XQXᵀ = I.
+
+        Source: the norm of a sum of independent Gaussian matrices, Tropp (2015), 4.1.
+        """
+        square = np.zeros((len(X), len(X)))
+        for part in self.parts:
+            Q = X @ part.overlap @ X.T
+            square += part.sd**2 / 2 * np.trace(Q) * Q
+        return 2 * sqrt(max(float(np.linalg.eigvalsh(square)[-1]), 0.0))
 
     def least_squares(
         self, y: FloatArray, X: FloatArray, penalty: FloatArray | None = None
@@ -209,11 +282,11 @@ class Moments:
         """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is
         then the ridge's.
         """
-        S, p = self.sums, len(X)
+        S = self.sums
         gram = X @ S @ X.T
         penalised = gram if penalty is None else gram + penalty
         values, vectors, frame = self._spectrum(penalised, X)
-        norm = self.sd * sqrt(2 * p)
+        norm = self.norm(frame @ X)
         gate = norm / values[0] if values[0] > 0 else inf
         usable = values if gate <= GATE else np.maximum(values, max(norm, _TINY))
         inverse = frame @ (vectors / usable) @ vectors.T @ frame
@@ -237,10 +310,7 @@ class Moments:
 
     def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
         """(k, k) covariance of AXNv, N the moments' noise, for A (k, p), X (p, q) and v (q,)."""
-        Q = self.overlap
-        across = X @ Q @ v
-        inner = (v @ Q @ v) * (X @ Q @ X.T) + np.outer(across, across)
-        return np.asarray(self.sd**2 / 2 * A @ inner @ A.T)
+        return np.asarray(sum(part.covariance(v, X, A) for part in self.parts))
 
     def leaning(self, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray) -> Leaning:
         """Of an estimate with A (k, p), X (p, q), the residual v (q,) and the sampling covariance
@@ -264,13 +334,14 @@ class Moments:
 
     def gate(self, X: FloatArray) -> float:
         """Of the columns Xz̃."""
-        values, _, _ = self._spectrum(X @ self.sums @ X.T, X)
-        return float(self.sd * sqrt(2 * len(X)) / values[0]) if values[0] > 0 else inf
+        values, _, frame = self._spectrum(X @ self.sums @ X.T, X)
+        return float(self.norm(frame @ X) / values[0]) if values[0] > 0 else inf
 
     def variance(self, v: FloatArray) -> float:
         """Mean square of vᵀz̃; no less than the sd of its noise."""
-        least = self.sd * float(v @ self.overlap @ v)
-        return max(float(v @ self.sums @ v), least) / max(float(self.sums[0, 0]), 1 / self.n)
+        return max(float(v @ self.sums @ v), self.deviation(v)) / max(
+            float(self.sums[0, 0]), 1 / self.n
+        )
 
     def covariance(self, places: Sequence[int]) -> FloatArray:
         """(k, k) of the columns at these places, not repaired."""
@@ -282,15 +353,14 @@ class Moments:
         Sampling is by the normal law, 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
         """
         chosen = [0, *places]
-        S, C = self.sums[np.ix_(chosen, chosen)], self.root[:, chosen]
+        S = self.sums[np.ix_(chosen, chosen)]
         K = _centred(S)
         slopes = _gradients(S, lambda s: function(_centred(s)))
-        noise = [C @ G @ C.T for G in slopes]
         spread = [G @ K for G in _gradients(K, function)]
-        privacy = [[self.sd**2 * float(np.sum(a * b)) for b in noise] for a in noise]
+        privacy = sum(part.of_slopes(slopes, chosen) for part in self.parts)
         sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
         leaning = self._leaning_of(slopes, chosen, np.array(sampling))
-        return Delta(np.asarray(function(K)), np.array(privacy), np.array(sampling), leaning)
+        return Delta(np.asarray(function(K)), np.asarray(privacy), np.array(sampling), leaning)
 
     def _leaning_of(
         self, slopes: list[FloatArray], chosen: list[int], sampling: FloatArray
@@ -300,14 +370,13 @@ class Moments:
         """
         if self.narrow is None:
             return _unmoved(len(slopes))
-        at, C = np.ix_(chosen, chosen), self.narrow.root[:, chosen]
+        at = np.ix_(chosen, chosen)
         between = self.sums[at] - self.narrow.sums[at]
         moved = np.array([float(np.sum(G * between)) for G in slopes])
-        turned = [C @ G @ C.T for G in slopes]
-        noise = np.array([[float(np.sum(a * b)) for b in turned] for a in turned])
+        noise = np.asarray(sum(part.of_slopes(slopes, chosen) for part in self.narrow.parts))
         ratio = self.narrow.ratio
         prior = self.narrow.typical**2 * sampling
-        return Leaning(ratio * moved, ratio**2 * self.narrow.sd**2 * noise, prior)
+        return Leaning(ratio * moved, ratio**2 * noise, prior)
 
 
 def _unmoved(k: int) -> Leaning:

@@ -256,7 +256,7 @@ class Study(Release):
         from a person's means have standard deviations only.
         """
         moments, rows = self._moments, []
-        for place in range(1, len(moments.names)):
+        for place in self._places(None):
             found = moments.covariance((place,))[0, 0]
             if moments.effects:
                 rows.append({"sd": float(np.sqrt(max(found, 0.0)) * moments.scales[place])})

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A protocol: what sites agree on before any of them is asked. JSON:
+
+    {"protocol": 1, "title": "…",
+     "study": {"variables": ["y", "x", "C(g)"], "main": null, "where": null},
+     "epsilon": 1.0, "delta": 1e-6,
+     "columns": {"y": {"kind": "numeric", "bounds": [0, 100]}, "g": {"kind": "categorical",
+                 "levels": ["a", "b"]}},
+     "sites": {"north": {}, "south": {"epsilon": 0.5, "bounds": {"y": [0, 50]}, "without": ["x"]}},
+     "signatures": [...]}
+
+The digest is SHA-256 of the canonical JSON (keys sorted, no blanks, UTF-8) without `signatures`.
+Sites may have bounds, an ε and missing variables of their own only where the protocol says so.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from math import isfinite
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from reticent._errors import InvalidQuery
+from reticent._schema import Column, Schema
+
+VERSION = 1
+_STUDY = {"variables", "main", "where"}
+_SITE = {"epsilon", "bounds", "without"}
+_OWN_BASIS = re.compile(r"\b(poly|bs)\(")
+_RELEASED = re.compile(r"\b(lump|merge)\(")
+_WORD = re.compile(r"`([^`]+)`|([A-Za-z_][A-Za-z0-9_.]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What all sites are asked. document: the JSON, with `signatures` or without.
+
+    >>> protocol = reticent.protocol("protocol.json")
+    >>> protocol.digest, protocol.sites
+    """
+
+    document: Mapping[str, Any]
+    signatures: tuple[Mapping[str, Any], ...] = field(default=(), compare=False)
+
+    @classmethod
+    def from_json(cls, content: Any) -> "Protocol":
+        """Raises InvalidQuery with what to change."""
+        if not isinstance(content, Mapping) or content.get("protocol") != VERSION:
+            raise InvalidQuery(f'A protocol is a JSON object with "protocol": {VERSION}.')
+        body = {k: v for k, v in content.items() if k != "signatures"}
+        found = cls(body, tuple(content.get("signatures") or ()))
+        found._settled()
+        return found
+
+    @property
+    def canonical(self) -> bytes:
+        """The bytes that are hashed and signed."""
+        text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 in hexadecimal."""
+        return sha256(self.canonical).hexdigest()
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        return tuple(self.document["sites"])
+
+    def epsilon(self, site: str) -> float:
+        """What the site is asked to spend."""
+        return float(self._site(site).get("epsilon", self.document["epsilon"]))
+
+    def question(self, site: str) -> dict[str, Any]:
+        """The study's fields for a site: without the variables that it does not have."""
+        asked = {k: v for k, v in self.document["study"].items() if v is not None}
+        absent = set(self._site(site).get("without", ()))
+        asked["variables"] = [v for v in asked["variables"] if not _names(v) & absent]
+        if absent & _names(str(asked.get("main", ""))):
+            del asked["main"]
+        return asked
+
+    def problems(self, site: str, schema: Schema) -> list[str]:
+        """What in a site's public schema does not agree; empty where all does."""
+        own = self._site(site)
+        absent = set(own.get("without", ()))
+        columns = {c.name: c for c in schema}
+        found = []
+        for name, agreed in self.document["columns"].items():
+            if name in absent:
+                continue
+            if name not in columns:
+                found.append(
+                    f"{site} has no column {name}; write it under sites.{site}.without, or leave "
+                    "the site out."
+                )
+            else:
+                bounds = own.get("bounds", {}).get(name, agreed.get("bounds"))
+                found += _disagreements(site, columns[name], agreed, bounds)
+        return found
+
+    def _site(self, site: str) -> Mapping[str, Any]:
+        if site not in self.document["sites"]:
+            raise InvalidQuery(f"{site} is not in the protocol: its sites are {self.sites}.")
+        found: Mapping[str, Any] = self.document["sites"][site]
+        return found
+
+    def _settled(self) -> None:
+        """Raises InvalidQuery where the document cannot be a protocol of a pooled study."""
+        study, sites = self.document.get("study"), self.document.get("sites")
+        columns = self.document.get("columns")
+        if not isinstance(study, Mapping) or not study.get("variables"):
+            raise InvalidQuery('The protocol\'s "study" names its "variables".')
+        if set(study) - _STUDY:
+            raise InvalidQuery(
+                f"A pooled study has {', '.join(sorted(_STUDY))}, not "
+                f"{', '.join(sorted(set(study) - _STUDY))}: filled cells and groups differ by site."
+            )
+        if not isinstance(sites, Mapping) or len(sites) < 2:
+            raise InvalidQuery('The protocol\'s "sites" are two or more, by name.')
+        if not isinstance(columns, Mapping):
+            raise InvalidQuery('The protocol\'s "columns" state kinds, bounds and levels.')
+        for site, own in sites.items():
+            if not isinstance(own, Mapping) or set(own) - _SITE:
+                raise InvalidQuery(f"sites.{site} has only {', '.join(sorted(_SITE))}.")
+            _spending(site, own.get("epsilon", self.document.get("epsilon")))
+            self._same_bases(site, own)
+        self._stated(columns)
+
+    def _stated(self, columns: Mapping[str, Any]) -> None:
+        for text in self.document["study"]["variables"]:
+            if _RELEASED.search(text):
+                raise InvalidQuery(f"{text} depends on what a site has released: write levels out.")
+            if not _names(text) & set(columns):
+                raise InvalidQuery(f"The protocol's columns state nothing of {text}.")
+
+    def _same_bases(self, site: str, own: Mapping[str, Any]) -> None:
+        for text in self.document["study"]["variables"]:
+            if _OWN_BASIS.search(text) and _names(text) & set(own.get("bounds", {})):
+                raise InvalidQuery(
+                    f"{text} is made of the bounds of its column, which are others at {site}: give "
+                    "all sites the same, or use powers, such as I(x**2)."
+                )
+
+
+def protocol(source: str | PathLike[str] | Mapping[str, Any]) -> Protocol:
+    """A protocol from a file of JSON, or a mapping. Raises InvalidQuery, OSError."""
+    if isinstance(source, Mapping):
+        return Protocol.from_json(source)
+    try:
+        content = json.loads(Path(source).read_text("utf-8"))
+    except ValueError as error:
+        raise InvalidQuery(f"{source} is not JSON: {error}") from error
+    return Protocol.from_json(content)
+
+
+def _spending(site: str, epsilon: Any) -> None:
+    if not isinstance(epsilon, int | float) or not (isfinite(epsilon) and epsilon > 0):
+        raise InvalidQuery(f'{site}: give a positive "epsilon", for all sites or its own.')
+
+
+def _names(text: str) -> set[str]:
+    """Words of a formula's text, of which some are columns."""
+    return {quoted or word for quoted, word in _WORD.findall(text)}
+
+
+def _disagreements(site: str, column: Column, agreed: Mapping[str, Any], bounds: Any) -> list[str]:
+    name = column.name
+    found = []
+    if column.kind != agreed.get("kind", column.kind):
+        found.append(f"{site}: {name} is {column.kind}, agreed is {agreed['kind']}.")
+    levels = agreed.get("levels")
+    if levels is not None and tuple(levels) != column.levels:
+        found.append(
+            f"{site}: the levels of {name} are {', '.join(column.levels) or 'none'}, agreed are "
+            f"{', '.join(levels)} in this order."
+        )
+    if bounds is not None and (column.lower, column.upper) != tuple(map(float, bounds)):
+        found.append(
+            f"{site}: the bounds of {name} are {column.domain}, agreed are "
+            f"{bounds[0]:g} … {bounds[1]:g}; agree on them, or write sites.{site}.bounds.{name}."
+        )
+    return found
