@@ -28,6 +28,7 @@ NAMES = (
     "deadlines",
     "groups",
     "survival",
+    "hazards",
     "every_kind",
     "flood",
 )
