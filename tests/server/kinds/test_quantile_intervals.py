@@ -56,6 +56,7 @@ def hits(query: Quantiles, draw: Any, runs: int) -> Any:
     return np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1]), axis=0)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_quantiles_of_the_law() -> None:
     """.95 at least; seeded."""
     query = Quantiles("pay", P, intervals=True)
@@ -160,6 +161,7 @@ def test_an_allowance_is_that_of_the_sum_of_both_laws() -> None:
     assert allowance(20.0, 1e-3) == pytest.approx(1.95996 * 20.0, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_ranks_err_as_wide_as_is_said() -> None:
     """Where candidates are as dense as records; the deeper the selection, the wider: seeded."""
     n, grid = 20_000, numeric("u", 1.0, 2.0)
