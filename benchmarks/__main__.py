@@ -30,6 +30,7 @@ NAMES = (
     "deadlines",
     "groups",
     "survival",
+    "hazards",
     "every_kind",
     "flood",
 )

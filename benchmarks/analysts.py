@@ -15,7 +15,6 @@ BENCH_WORKERS  (2)     processes of the server
 import asyncio
 import json
 import os
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -24,8 +23,6 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reticent_server.domain.cost import EPSILON_UNITS
 from support.databases.postgresql import Cluster

@@ -38,8 +38,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.domain.roles import STAFF
 from support.installations.small import SCHEMA, _add_analyst, _table, build, opened, serving

@@ -17,6 +17,7 @@ forecast.
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -200,7 +201,7 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
         )  # fmt: skip
 
 
-def main(names: list[str]) -> None:
+def main(names: Sequence[str] = ()) -> None:
     samples = int(os.environ.get("HAZARD_SAMPLES", "20"))
     epsilons = [float(x) for x in os.environ.get("HAZARD_EPSILONS", "1,3,10").split(",")]
     header = ("table", "n", "ε", "coverage", "width", "given", "lost", "forecast", "worst bias")

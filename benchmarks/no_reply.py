@@ -11,12 +11,9 @@ NO_REPLY_CELLS, where it is given, and those found there are not run again.
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reticent_server.domain.query import Privacy
 from reticent_server.kinds.depth_median.query import DepthMedian

@@ -29,8 +29,6 @@ import numpy as np
 import psycopg
 from sqlalchemy import event
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
 from reticent_server import database
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.cost import PrivacyCost

@@ -8,15 +8,12 @@ BENCH_COLD_ROWS (1e6): the table's rows. PostgreSQL where its binaries are insta
 import json
 import os
 import platform
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from benchmarks.tables import names, schema, write_table
 from reticent_server.engine.blocks import Table

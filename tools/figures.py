@@ -8,6 +8,7 @@ table of that name: made of what the run's steps left in the folder. A step that
 leaves its region as it is, and is named. A page may not name a table that does not exist.
 """
 
+import argparse
 import json
 import re
 import sys
@@ -106,4 +107,6 @@ def main(folder: Path, docs: Path = ROOT / "docs") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    parser = argparse.ArgumentParser(prog="python tools/figures.py")
+    parser.add_argument("folder", type=Path, help="what a nightly run has left")
+    sys.exit(main(parser.parse_args().folder.resolve()))

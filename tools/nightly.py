@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything that takes long, in one go, and one report: the audit, the benchmarks, all mutants,
-the gauntlet, figures.
+the gauntlet, real tables, figures.
 
-    python tools/nightly.py [--resume] [--only TEXT …] [--list]
+    python tools/nightly.py [--resume] [--only TEXT …] [--list] [--check]
 
 Each step is a command of its own. What it printed, how it ended and how long it took are kept in
 build/nightly/COMMIT as soon as it ends, and build/nightly.md says it of all steps, whatever became
 of the others; the command fails if one is red. A run that was stopped goes on with --resume: steps
 that were green for the same commit are not run again. --only: steps whose names have one of the
-texts; the report keeps what is known of the others. The last step puts the figures into the
+texts; the report keeps what is known of the others. --check: whether
+each step can start is tried, and none is run. The last step puts the figures into the
 documentation (tools/figures.py), with the commit that made them.
 
 A tree with changes that are not committed has a folder of its own, COMMIT-changed.
@@ -34,14 +35,18 @@ GREEN, RED = "green", "RED"
 SHOWN_LINES = 25  # of a red step's output, in the report: where a test run names what failed
 RESULTS = "mutants.jsonl"
 GAUNTLET = "gauntlet.json"
+REAL_TABLES = "real_tables.json"
 
 
 @dataclass(frozen=True, slots=True)
 class NightStep:
-    """A command; `{folder}` in it is where the commit's results are."""
+    """A command; `{folder}` in it is where the commit's results are. trial: a command that ends
+    well, in seconds, where this one can start.
+    """
 
     name: str
     command: tuple[str, ...]
+    trial: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +57,26 @@ class StepOutcome:
     seconds: float
 
 
+def _with_help(name: str, *command: str) -> NightStep:
+    """A step whose program says its options with --help."""
+    named = next(i for i, part in enumerate(command) if part != "-m") + 1
+    return NightStep(name, (PYTHON, *command), (PYTHON, *command[:named], "--help"))
+
+
+def _benchmark(name: str) -> NightStep:
+    tried = (PYTHON, "-c", f"import benchmarks.{name}")
+    return NightStep(f"bench {name}", (PYTHON, "-m", "benchmarks", name), tried)
+
+
+AUDIT = (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")
+REAL = ("benchmarks.real_tables", "--kind", "linear", "--asked", "squared", "--fast")
 STEPS = (
-    NightStep("audit", (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")),
-    *(NightStep(f"bench {name}", (PYTHON, "-m", "benchmarks", name)) for name in BENCHMARKS),
-    NightStep("mutants", (PYTHON, "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}")),
-    NightStep(
-        "gauntlet", (PYTHON, "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
-    ),
-    NightStep("figures", (PYTHON, "tools/figures.py", "{folder}")),
+    NightStep("audit", AUDIT, (*AUDIT[:3], "-m", "audit", "--collect-only", "tests")),
+    *(_benchmark(name) for name in BENCHMARKS),
+    _with_help("mutants", "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}"),
+    _with_help("gauntlet", "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}"),
+    _with_help("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}"),
+    _with_help("figures", "tools/figures.py", "{folder}"),
 )
 
 
@@ -145,17 +162,27 @@ def commit_of(root: Path) -> str:
     return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
 
 
+def started(step: NightStep, root: Path) -> bool:
+    """Whether a step can start; what its trial said is printed where it cannot."""
+    done = subprocess.run(step.trial, cwd=root, capture_output=True, text=True, check=False)
+    print(f"{step.name}: {'starts' if done.returncode == 0 else done.stdout + done.stderr}")
+    return done.returncode == 0
+
+
 def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Path = ROOT) -> int:
     """1 if a step that has ended is red."""
     parser = argparse.ArgumentParser(prog="python tools/nightly.py")
     parser.add_argument("--resume", action="store_true", help="keep the steps that are green")
     parser.add_argument("--only", nargs="+", default=[""], help="parts of steps' names")
     parser.add_argument("--list", action="store_true", help="the steps")
+    parser.add_argument("--check", action="store_true", help="try whether each step can start")
     given = parser.parse_args(arguments)
     wanted = [step for step in steps if any(text in step.name for text in given.only)]
     if given.list:
         print("\n".join(step.name for step in wanted))
         return 0
+    if given.check:
+        return 0 if False not in [started(step, root) for step in wanted] else 1
     night = Night(root, commit_of(root))
     if not given.resume and given.only == [""]:
         shutil.rmtree(night.folder, ignore_errors=True)

@@ -67,6 +67,7 @@ def test_a_plan_is_one_for_all_and_its_widths_are_those_asked_for(people: retice
     assert "Your budgets cover it" in str(planned)
 
 
+@pytest.mark.slow
 def test_a_smaller_budget_stretches_all_widths_by_one_factor(people: reticent.Dataset) -> None:
     quick = {name: query for name, query in QUESTIONS.items() if name != "model"}
     bundle = reticent.bundle({"queries": quick})
@@ -84,6 +85,7 @@ def test_a_smaller_budget_stretches_all_widths_by_one_factor(people: reticent.Da
         bundle.plan(people, epsilon=0.401)
 
 
+@pytest.mark.slow
 def test_a_run_is_paid_for_once_and_its_archive_needs_no_server(
     client: reticent.Client, people: reticent.Dataset, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_another_bundle_needs_another_folder(people: reticent.Dataset, tmp_path:
         )
 
 
+@pytest.mark.slow
 def test_a_twin_rehearses_it(people: reticent.Dataset, tmp_path: Path) -> None:
     archive = reticent.bundle(DOCUMENT).run(people.twin(), tmp_path / "rehearsal", confirm=True)
     assert archive["average"].charged.epsilon == 0.0

@@ -112,6 +112,7 @@ def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("calibration", ["ptr", "asymptotic"])
 def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
@@ -125,6 +126,7 @@ def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
         assert found is None or len(found["coefficients"]) == len(found["terms"])
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("test", ["wald", "lr", pytest.param("score", marks=pytest.mark.audit)])
 @pytest.mark.parametrize("family", [None, *FAMILIES])

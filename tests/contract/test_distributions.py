@@ -79,6 +79,7 @@ def test_the_server_s_wheel_holds_the_server_and_the_migrations(wheels: dict[str
     assert sum("/versions/0" in name for name in shipped) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_wheel_requires_what_it_imports_and_nothing_else(
     name: str, wheels: dict[str, ZipFile]
@@ -92,6 +93,7 @@ def test_a_wheel_requires_what_it_imports_and_nothing_else(
     assert tool("imports").faults(sources, headers.get_all("Requires-Dist", []), name) == []
 
 
+@pytest.mark.slow
 def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_path: Path) -> None:
     unpacked = tmp_path / "unpacked"
     wheels["reticent-server"].extractall(unpacked)

@@ -24,6 +24,7 @@ def dataset(services: Services, installation: Installation) -> Iterator[reticent
         yield client.dataset("people")
 
 
+@pytest.mark.slow
 def test_generalised_linear_models(dataset: Any) -> None:
     plan = dataset.plan("glm", "b ~ x + C(g)", "binomial", epsilon=20.0)
     fit = dataset.glm("b ~ x + C(g)", "binomial", epsilon=20.0)
@@ -80,6 +81,7 @@ def test_location_and_scale(dataset: Any) -> None:
         dataset.location_scale("y", tuning="large", epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_hypothesis_tests(dataset: Any) -> None:
     found = dataset.test("y ~ x + C(g)", "x = 2, C(g)[b] = C(g)[c]", epsilon=20.0)
     assert isinstance(found, reticent.TestResults)
@@ -160,6 +162,7 @@ def test_the_biweight_is_of_the_newton_mechanism(dataset: Any) -> None:
 NOBODY = "x > 5 and x < -5"
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("method", "arguments"),

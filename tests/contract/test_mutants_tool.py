@@ -90,6 +90,7 @@ def run(tree: Path, *arguments: str) -> tuple[int, list[str]]:
     return found.returncode, found.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_mutant_that_was_changed_is_run_again(tree: Path) -> None:
     file = tree / "results.jsonl"
     first = run(tree, "--results", str(file), "thr", "elsewhere")
@@ -100,6 +101,7 @@ def test_a_mutant_that_was_changed_is_run_again(tree: Path) -> None:
     assert run(tree, "--results", str(file), "three")[1][0] == "killed    three"
 
 
+@pytest.mark.slow
 def test_a_mutant_is_killed_seen_through_stale_or_not_tried_of_several_at_once(tree: Path) -> None:
     """Each in a tree of its own: what one replaces, another does not see."""
     entries = json.loads((tree / "tools/mutants.json").read_text())

@@ -40,8 +40,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 def step(name: str, code: str) -> Any:
+    tried = (sys.executable, "-c", code)
     return nightly.NightStep(
-        name, (sys.executable, "-c", f"open('ran', 'a').write('{name} '); {code}")
+        name, (sys.executable, "-c", f"open('ran', 'a').write('{name} '); {code}"), tried
     )
 
 
@@ -90,6 +91,20 @@ def test_each_step_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> No
         assert each.command[0] == sys.executable
         script = each.command[1]
         assert script == "-m" or (ROOT / script).is_file()
+
+
+def test_whether_steps_can_start_is_tried_and_none_is_run(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert nightly.main(["--check"], STEPS, tree) == 1
+    assert capsys.readouterr().out == "one: starts\ntwo: no luck\n\ntre: starts\n"
+    assert nightly.main(["--check", "--only", "one", "tre"], STEPS, tree) == 0
+    assert not (tree / "ran").exists()
+
+
+def test_every_table_of_the_figures_is_made_by_a_step() -> None:
+    written = {part for step in nightly.STEPS for part in step.command if "{folder}/" in part}
+    assert {f"{{folder}}/{name}.json" for name in ("gauntlet", "real_tables")} < written
 
 
 def test_regions_of_pages_are_filled_with_their_tables_and_the_commit(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ def described() -> set[str]:
     return {kind for query in queries if query for kind in query["properties"]["kind"]["enum"]}
 
 
+@pytest.mark.slow
 def test_its_members_are_those_of_the_interface() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     reply = ReleaseReply.model_json_schema()
@@ -42,6 +43,7 @@ def test_its_members_are_those_of_the_interface() -> None:
         assert set(SCHEMA["$defs"][ours]["properties"]) == set(reply["$defs"][theirs]["properties"])
 
 
+@pytest.mark.slow
 def test_releases_of_every_kind_are_valid(api: Api) -> None:
     assert set(FIELDS) <= described() == set(KINDS)
     for kind, fields in FIELDS.items():

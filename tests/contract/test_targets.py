@@ -151,6 +151,7 @@ def test_names_ask_for_the_target_that_they_name(
         assert str(fit.summary()).splitlines()[0] == f"{said}."
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_know_the_names_too(ds: reticent.Dataset, name: str) -> None:
@@ -161,6 +162,7 @@ def test_plans_know_the_names_too(ds: reticent.Dataset, name: str) -> None:
     assert str(plan.query) == str(ds.plan(name, formula, epsilon=0.5, **more).query)
 
 
+@pytest.mark.slow
 def test_both_forecasts_stand_in_a_plan(ds: reticent.Dataset) -> None:
     plan = ds.plan("ols", "y ~ x", epsilon=8.0)
     assert list(plan.targets) == [answers.LEAST_SQUARES, answers.ROBUST]
@@ -172,6 +174,7 @@ def test_both_forecasts_stand_in_a_plan(ds: reticent.Dataset) -> None:
     assert f"robust (Huber–Mallows): intervals up to {wide:.2g} times as wide as without" in words
 
 
+@pytest.mark.slow
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["ols", "rlm", "ols with statistics"])
 def test_ci_ratio_works_with_each_target(ds: reticent.Dataset, name: str) -> None:

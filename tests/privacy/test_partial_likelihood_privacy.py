@@ -63,6 +63,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(robust: boo
     assert shares[GramSum] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [1, 3])
 def test_all_steps_together_lose_no_more_than_is_charged(m: int) -> None:
     data, pool, rng = data_of(1), records(), np.random.default_rng(1)
@@ -87,6 +88,7 @@ def moved(step: SumStep, scale: float) -> SumStep:
     return replace(step, map_fn=replace(here, point=point, known=known))
 
 
+@pytest.mark.slow
 def test_the_bounds_hold_wherever_noise_leads() -> None:
     """Scores a thousand times as long as the cut lose no more than one that is as long."""
     data, pool = data_of(2), whole(records())
@@ -101,6 +103,7 @@ def test_the_bounds_hold_wherever_noise_leads() -> None:
     assert long > 100
 
 
+@pytest.mark.slow
 def test_a_record_is_in_one_cell_of_each_line() -> None:
     data = data_of(3)
     (step,) = [
@@ -131,6 +134,7 @@ def test_records_that_are_not_in_use_contribute_nothing() -> None:
                 assert not values[values != -1].any()
 
 
+@pytest.mark.slow
 def test_a_record_is_the_same_in_any_block() -> None:
     """Bit by bit: sums of integers must not depend on how the table is cut."""
     data = data_of(4)

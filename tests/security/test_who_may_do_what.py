@@ -221,6 +221,7 @@ def test_commands_without_an_act_are_known() -> None:
     assert {name for name, _, act in commands() if act is None} == WITHOUT_INSTALLATION
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("role", Role)
 def test_commands(

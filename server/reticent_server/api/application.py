@@ -22,6 +22,7 @@ from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
+from reticent_server.web.routing import add_routes
 from reticent_server.web.uploads import LONGER
 
 MAX_SWEEP_SECONDS = 30
@@ -45,8 +46,8 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
     )
     app.state.services = services
     app.state.sweeps = sweeps
-    app.include_router(router)
-    app.include_router(open_router)
+    add_routes(app, router)
+    add_routes(app, open_router)
     install_handlers(app)
     settings = services.settings
     app.add_middleware(

@@ -20,6 +20,7 @@ from reticent_server.ledger.service import Ledger
 from reticent_server.pipeline.budgets import share_spent
 from reticent_server.pipeline.metrics import REGISTRY
 from reticent_server.pipeline.services import Services
+from reticent_server.web.routing import add_routes
 from reticent_server.web.uploads import LONGER
 
 _router = APIRouter()
@@ -30,7 +31,7 @@ def make_curator_application(services: Services, workers_files: str | None = Non
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.services = services
     app.state.registry = _registry(services.ledger, workers_files)
-    app.include_router(_router)
+    add_routes(app, _router)
     install_handlers(app)
     settings = services.settings
     app.add_middleware(

@@ -14,7 +14,7 @@ from reticent_server.errors import InvalidRequest, RateLimited
 from reticent_server.pipeline.services import Services
 from reticent_server.verification.checking import LONGEST, checked
 from reticent_server.web.files import files_router
-from reticent_server.web.routing import pages_router
+from reticent_server.web.routing import add_routes, pages_router
 from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.visits import Fields, site_of
@@ -34,8 +34,8 @@ def install_verification(application: FastAPI, services: Services) -> None:
     sessions = Sessions(services.peppers, services.clock, "nobody")
     site = Site(IDENTITY, services, sessions, templates(_HERE / "templates"))
     application.state.sites = {**getattr(application.state, "sites", {}), IDENTITY.name: site}
-    application.include_router(router, include_in_schema=False)
-    application.include_router(_FILES, include_in_schema=False)
+    add_routes(application, router)
+    add_routes(application, _FILES)
 
 
 _FILES = files_router(IDENTITY.name, _HERE / "static")

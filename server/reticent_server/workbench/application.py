@@ -10,7 +10,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.pipeline.services import Services
 from reticent_server.web.entrance import entrance_of
 from reticent_server.web.files import files_router
-from reticent_server.web.routing import NOTHING, pages_router
+from reticent_server.web.routing import NOTHING, add_routes, pages_router
 from reticent_server.web.sessions import Sessions
 from reticent_server.web.site import Site, SiteIdentity, templates
 from reticent_server.web.tables import text
@@ -57,12 +57,12 @@ def install_workbench(application: FastAPI, services: Services) -> None:
     if sso is not None:
         from reticent_server.web.single_sign_on import provider_router  # noqa: PLC0415 - its libraries, where they are used
 
-        application.include_router(provider_router(IDENTITY.name), include_in_schema=False)
+        add_routes(application, provider_router(IDENTITY.name))
     for part in PARTS:
-        application.include_router(part, include_in_schema=False)
+        add_routes(application, part)
     last = pages_router(IDENTITY.name)
     last.add_api_route("/{path:path}", _nothing, methods=["GET"], response_model=None)
-    application.include_router(last, include_in_schema=False)
+    add_routes(application, last)
     application.add_api_route("/", _home, include_in_schema=False, response_model=None)
 
 

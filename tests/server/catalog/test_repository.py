@@ -9,6 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine
 
+import reticent_server.ledger.tables  # noqa: F401 - all tables are compared, and refer to its
 from reticent_server.catalog.repository import NOT_FOUND, Catalog
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets, populations
 from reticent_server.database import metadata

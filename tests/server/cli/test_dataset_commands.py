@@ -126,6 +126,7 @@ def test_load_refuses_with_row_and_column_and_changes_nothing(folder: Path) -> N
     assert run_json("dataset", "show", "houses")["version"] == 1
 
 
+@pytest.mark.slow
 def test_loading_again_keeps_the_population() -> None:
     run("init")
     load("houses", "--population", "people")
@@ -246,6 +247,7 @@ load_dataset(Settings(), "houses", Path("rows.csv"), Path("s.yaml"))
 """
 
 
+@pytest.mark.slow
 def test_a_load_killed_before_the_catalogue_row_is_invisible_and_cleaned_up(folder: Path) -> None:
     run("init")
     load()

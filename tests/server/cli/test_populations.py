@@ -106,6 +106,7 @@ def test_a_table_that_gives_the_places_stays_complete(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_capacity_is_filled_and_widened(folder: Path) -> None:
     run("population", "add", "c", "--column", "id", "--capacity", "3")
     assert load("people", "id,age\nann,30\nbob,40\n", "people", "--population", "c")["n"] == 3
@@ -187,6 +188,7 @@ def test_what_is_no_population(folder: Path, arguments: tuple[str, ...], problem
     assert "already" in run("population", "add", "visits", "--table", "visits", status=1)
 
 
+@pytest.mark.slow
 def test_without_places_what_would_be_published_is_said_and_asked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +224,7 @@ def test_without_places_what_would_be_published_is_said_and_asked(
         assert [catalog.facts(n).n for n in ("visits", "people", "both")] == [2, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_new_population_needs_the_second_person_where_any_has_the_rule(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_wave_joins_the_rows_of_the_same_persons(folder: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_both_orders_of_two_waves_give_the_same_persons(folder: Path) -> None:
     second, third = "id,day,bmi\nbob,5,33\ndi,6,50\n", "id,day,bmi\nann,9,22\ndi,7,\n"
     reason = ("--overlap-reason", "a test")
@@ -246,6 +247,7 @@ def test_linked_tables_give_one_row_for_each_person(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_link_reads_the_versions_that_it_was_made_of(folder: Path) -> None:
     linked(folder)
     assert append("visits", "id,day,bmi\nzoe,1,20\neve,7,44\n")["outside"] == 1
@@ -262,6 +264,7 @@ def test_a_link_reads_the_versions_that_it_was_made_of(folder: Path) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("tables", "problem"),

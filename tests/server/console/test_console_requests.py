@@ -302,6 +302,7 @@ def test_every_session_of_a_curator_can_be_ended(desk: Desk, inside: httpx.Clien
         desk.services.sign_ins.end_all("nobody", by="cli:root")
 
 
+@pytest.mark.slow
 def test_signing_in_is_limited_for_each_key_and_for_all_that_are_none(
     desk: Desk, web: httpx.Client
 ) -> None:
@@ -341,6 +342,7 @@ REFUSED: list[tuple[str, dict[str, str], int]] = [
 ]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_and_the_form_keeps_its_words(
     desk: Desk, inside: httpx.Client
 ) -> None:

@@ -139,6 +139,7 @@ def files(desk: Desk) -> list[Path]:
     return [each for each in folder(desk).rglob("*") if each.is_file()]
 
 
+@pytest.mark.slow
 def test_a_file_becomes_a_data_set(
     desk: Desk,
     web: httpx.Client,
@@ -317,6 +318,7 @@ def test_files_have_limits_and_are_forgotten(
     assert 'value="years"' in web.get(places[1]).text  # the draft
 
 
+@pytest.mark.slow
 def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
     for content in ("", "a,b\n", "a,b\n1\n", b"PAR1 broken", b"\xff\xfe\n1"):
         reply = send(web, content)
@@ -329,6 +331,7 @@ def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
     assert "2.5" in web.get(place).text
 
 
+@pytest.mark.slow
 def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
     desk: Desk,
     web: httpx.Client,
@@ -409,6 +412,7 @@ def test_a_file_that_is_too_large(history: History, tmp_path: Path) -> None:
         assert web.get("/console/tables").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_policy_and_the_profile_in_the_console(
     desk: Desk, web: httpx.Client, others: ExitStack
 ) -> None:

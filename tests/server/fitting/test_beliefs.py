@@ -92,6 +92,7 @@ def test_a_filter_that_is_sure_of_its_curvature_stops_short() -> None:
     assert np.mean(sure) > 10
 
 
+@pytest.mark.slow
 def test_steps_tell_the_curvature_from_others() -> None:
     rng = np.random.default_rng(3)
     for at, h in enumerate(FACTORS):
@@ -170,6 +171,7 @@ def test_surprises_are_as_rare_as_they_say() -> None:
     assert 0.35 < np.mean(chances) < 0.65
 
 
+@pytest.mark.slow
 def test_the_last_check_declines_what_steps_contradict_and_nothing_else() -> None:
     rng = np.random.default_rng(7)
     sound = [path(rng, 1.0) for _ in range(60)]

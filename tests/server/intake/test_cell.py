@@ -34,6 +34,7 @@ def refused(order: Callable[[], bytes], limits: CellLimits = SMALL) -> str:
     return caught.value.detail
 
 
+@pytest.mark.slow
 def test_a_reply_comes_back_and_no_longer_one() -> None:
     assert in_cell(orders.Says(1000), SMALL, "rows.csv") == b"x" * 1000
     assert refused(orders.Says(1001)).startswith("rows.csv cannot be read")
@@ -89,6 +90,7 @@ def test_one_at_a_time_of_each_kind(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("x,when,who is it\n1,2020-01-02,ä\n2,2020-02-03,\n", "utf-8")
@@ -105,6 +107,7 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
         looked(Look(file, MB))
 
 
+@pytest.mark.slow
 def test_a_small_file_of_much_text_is_refused(tmp_path: Path) -> None:
     """One page of 100 MB in a file of some KB: by its footer where it was sent, by the limit where
     it stays.
@@ -130,6 +133,7 @@ def test_cells_that_a_footer_says_nothing_of_are_counted(tmp_path: Path) -> None
         refuse_unpacked(file, MB)
 
 
+@pytest.mark.slow
 def test_long_cells_come_in_short_blocks(tmp_path: Path) -> None:
     text = "x" * 100_000
     (tmp_path / "a.csv").write_text("a\n" + f"{text}\n" * 200)
@@ -142,6 +146,7 @@ def test_long_cells_come_in_short_blocks(tmp_path: Path) -> None:
     assert max(lengths) < 100
 
 
+@pytest.mark.slow
 def test_a_draft_is_of_so_many_columns_with_names_of_so_many_letters(tmp_path: Path) -> None:
     """On the command line, too, and for Parquet."""
     for width in (MAX_COLUMNS, MAX_COLUMNS + 1):
@@ -159,6 +164,7 @@ def test_a_draft_is_of_so_many_columns_with_names_of_so_many_letters(tmp_path: P
         draft_schema(tmp_path / "long.csv")
 
 
+@pytest.mark.slow
 def test_the_longest_reply_of_a_look_is_within_its_limit(tmp_path: Path) -> None:
     names = [f"{i:03}" + '"' * (MAX_TEXT - 3) for i in range(MAX_COLUMNS)]
     quoted = ",".join('"' + name.replace('"', '""') + '"' for name in names)

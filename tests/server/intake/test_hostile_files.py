@@ -47,6 +47,7 @@ def sheet(plain: Path, folder: Path, name: str, xml: str) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_sheets_that_are_none(plain: Path, tmp_path: Path) -> None:
     names = "".join(f'<c t="str"><v>n{k}</v></c>' for k in range(16_384))
     row = '<row r="2"><c r="A2" t="str"><v>&b;&f;</v></c></row>'
@@ -73,6 +74,7 @@ def test_sheets_that_are_none(plain: Path, tmp_path: Path) -> None:
     assert told[3].startswith("broken.xlsx ")
 
 
+@pytest.mark.slow
 def test_a_cell_far_away_takes_no_memory_but_its_own(plain: Path, tmp_path: Path) -> None:
     """The rectangle of 2³⁴ cells between two: the parser ends, and its process alone."""
     last = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'

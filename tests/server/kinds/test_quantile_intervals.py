@@ -64,6 +64,7 @@ def hits(query: Quantiles, draw: Any, runs: int) -> Any:
     return np.mean((ends[..., 0] <= truth) & (truth <= ends[..., 1]), axis=0)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_quantiles_of_the_law() -> None:
     """.95 at least; seeded."""
     query = Quantiles("pay", P, intervals=True)
@@ -205,6 +206,7 @@ def test_the_interval_of_a_range_is_what_both_quartiles_allow() -> None:
     assert (one.level, both.level) == (0.95, pytest.approx(0.975))
 
 
+@pytest.mark.slow
 def test_ranks_err_as_wide_as_is_said() -> None:
     """Where candidates are as dense as records; the deeper the selection, the wider: seeded."""
     n, grid = 20_000, numeric("u", 1.0, 2.0)

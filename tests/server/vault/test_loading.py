@@ -53,6 +53,7 @@ with patch("reticent_server.vault.csv_file.rows_per_block", return_value=100):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("moment", ["mid-load", "before the catalogue"])
 def test_a_killed_load_leaves_nothing_that_is_visible(
@@ -111,6 +112,7 @@ def test_two_loads_at_once_are_kept_apart(vault: Vault, file: Path) -> None:
     vault.load(file, SCHEMA)
 
 
+@pytest.mark.slow
 def test_another_catalogues_tables_and_strangers_stay(vault: Vault, file: Path) -> None:
     mine = vault.load(file, SCHEMA).source.table
     with connected(parse_url(vault.url), autocommit=True) as connection:
@@ -124,6 +126,7 @@ def test_another_catalogues_tables_and_strangers_stay(vault: Vault, file: Path) 
     assert vault.stored_tables() == {"stranger"}
 
 
+@pytest.mark.slow
 def test_rows_can_be_read_while_a_load_writes(vault: Vault, file: Path) -> None:
     source = vault.load(file, SCHEMA).source
     rows = 400_000  # more than SQLite keeps in its cache before it needs the file for itself

@@ -57,6 +57,7 @@ def parquet(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+@pytest.mark.slow
 def test_objects_have_the_rows_of_the_files(
     storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +86,7 @@ def test_objects_have_the_rows_of_the_files(
     assert pa.concat_tables([read(part) for _, part in parts]).equals(expected)
 
 
+@pytest.mark.slow
 def test_only_the_columns_that_are_asked_for_are_fetched(storage: Storage, tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     place = tmp_path / "wide"

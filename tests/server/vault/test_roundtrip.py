@@ -98,6 +98,7 @@ def as_parquet(rows: list[Record], style: int) -> pa.Table:
     return pa.table(arrays, names=["unused", *NAMES])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, style=st.integers(0, 5), parquet=st.booleans(), size=st.integers(1, 7))
 def test_any_table_comes_back(
@@ -112,6 +113,7 @@ def test_any_table_comes_back(
             check(sqlite_vault, csv_file(tmp_path, as_csv(rows, style)), rows)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(2)
 def test_both_databases_give_the_same(vault: Vault, tmp_path: Path) -> None:
     rows: list[Record] = [

@@ -68,6 +68,7 @@ def test_a_form_of_every_kind_gives_its_questions_back(kind: Any) -> None:
         assert query_json(asked(body).query) == query_json(question)
 
 
+@pytest.mark.slow
 def test_every_kind_has_a_page_and_a_forecast(bench: Bench) -> None:
     """By its first example, on the table that examples are about; nothing is charged."""
     ana = bench.browser("ana")
@@ -132,6 +133,7 @@ def test_a_release_is_its_owner_s_alone(bench: Bench) -> None:
     assert bob.post(path, data={"form_token": token}).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_result_is_shown_compared_and_exported(bench: Bench) -> None:
     ana = bench.browser("ana")
     release_id = run(ana, **(FIT | {"epsilon": "20"}))
@@ -159,6 +161,7 @@ def test_a_result_is_shown_compared_and_exported(bench: Bench) -> None:
     assert release_id not in ana.get("/workbench/releases?q=nothing").text
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_at_its_field_and_costs_nothing(bench: Bench) -> None:
     ana = bench.browser("ana")
     wrong = page_of(ana, **(FIT | {"q.formula": "y ~ garde"}))
@@ -234,6 +237,7 @@ def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> Non
     assert names - {c.name for c in filled.controls_for(facts)} == {"persons"}
 
 
+@pytest.mark.slow
 def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
     """What the slider chooses is run without another forecast: the page has each point's sum and
     what is left.
@@ -258,6 +262,7 @@ def targets_on(page: str) -> list[tuple[str, str, str]]:
     return re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_both_targets_stand_side_by_side_with_a_link_to_the_other(bench: Bench) -> None:
     ana = bench.browser("ana")
     (asked, other) = targets_on(page_of(ana, **FIT | {"epsilon": "8"}).text)

@@ -5,15 +5,11 @@ which codes and clients it takes.
 Two clients are registered: the server under test, and one of somebody else.
 """
 
-import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from authlib.oauth2.rfc6749 import AuthorizationServer, ClientMixin, OAuth2Error, OAuth2Request
 from authlib.oauth2.rfc6749.grants import AuthorizationCodeGrant
@@ -23,11 +19,11 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oidc.core import AuthorizationCodeMixin, UserInfo
 from authlib.oidc.core.grants import OpenIDCode
 
+from support.processes.http_thread import Reply, answering
 from support.processes.identity_provider import CLIENT, SECRET, rsa
 
 REDIRECT = "https://reticent.example/console/sign-in/reply"
 OTHER, OTHER_REDIRECT = "somebody-elses", "https://other.example/reply"
-Reply = tuple[int, Any, list[tuple[str, str]]]
 
 
 @dataclass
@@ -141,7 +137,8 @@ class CertifiedProvider(AuthorizationServer):  # type: ignore[misc]
         return request
 
     def handle_response(self, status: int, body: Any, headers: Any) -> Reply:
-        return status, body, list(headers)
+        own = {"content-type", "content-length"}
+        return status, body, [(k, v) for k, v in headers if k.lower() not in own]
 
     def reply(self, method: str, path: str, given: dict[str, str], headers: Any) -> Reply:
         if path == "/.well-known/openid-configuration":
@@ -217,39 +214,6 @@ def _identity(provider: CertifiedProvider) -> OpenIDCode:
 def certified_provider() -> Iterator[CertifiedProvider]:
     """It runs in a thread of this process."""
     provider = CertifiedProvider()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            given = dict(parse_qsl(parts.query))
-            self._send(provider.reply("GET", parts.path, given, self.headers))
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            self._send(provider.reply("POST", self.path, dict(parse_qsl(body)), self.headers))
-
-        def _send(self, reply: Reply) -> None:
-            status, content, headers = reply
-            body = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-            self.send_response(status)
-            for name, value in headers:
-                if name.lower() not in {"content-type", "content-length"}:
-                    self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.issuer = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with answering(provider.reply) as port:
+        provider.issuer = f"http://127.0.0.1:{port}"
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

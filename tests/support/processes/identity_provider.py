@@ -10,18 +10,19 @@ and tests may change what its tokens say.
 import base64
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlencode
 
 from joserfc import jws
 from joserfc.jwk import OctKey, RSAKey
+
+from support.processes.http_thread import Reply, answering
 
 CLIENT, SECRET = "reticent console", "a secret: with a colon"
 Json = dict[str, Any]
@@ -142,37 +143,13 @@ def identity_provider(host: str = "127.0.0.1") -> Iterator[Provider]:
     """
     provider = Provider()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            self._send(provider.reply("GET", parts.path, dict(parse_qsl(parts.query)), ""))
+    def answer(method: str, path: str, given: Json, headers: Message) -> Reply:
+        basic = headers.get("Authorization", "") if method == "POST" else ""
+        status, content = provider.reply(method, path, given, basic)
+        if isinstance(content, str):
+            return status, "", [("Location", content)]
+        return status, content, []
 
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            basic = self.headers.get("Authorization", "")
-            self._send(provider.reply("POST", self.path, dict(parse_qsl(body)), basic))
-
-        def _send(self, reply: tuple[int, Any]) -> None:
-            status, content = reply
-            body = b"" if isinstance(content, str) else json.dumps(content).encode()
-            self.send_response(status)
-            if isinstance(content, str):
-                self.send_header("Location", content)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    provider.issuer = f"http://{host}:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with answering(answer) as port:
+        provider.issuer = f"http://{host}:{port}"
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

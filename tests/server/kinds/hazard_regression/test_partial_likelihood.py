@@ -28,6 +28,7 @@ def exact(data: Any, late: bool = False, offset: Any = 0.0) -> Any:
     return beta, np.sqrt(np.diag(V))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("late", "formula"), [(0.0, FORMULA), (0.5, LATE)])
 def test_without_noise_it_is_coxs_coefficient(late: float, formula: str) -> None:
     """To .1 of its standard errors, the baseline's fine grid and the last steps included; and the
@@ -42,6 +43,7 @@ def test_without_noise_it_is_coxs_coefficient(late: float, formula: str) -> None
     assert (ratio < 1.15).all()
 
 
+@pytest.mark.slow
 def test_an_offset_is_coxs() -> None:
     data = persons(np.random.default_rng(19), 6000, offset=0.7)
     fit = outcome(planned_partial(data, QUIET, offset="o"), whole(data))
@@ -72,6 +74,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(robust: bool) -> 
     assert np.median(widths) < 1.9
 
 
+@pytest.mark.slow
 def test_a_baseline_is_that_of_the_reference() -> None:
     """The hazard RATE t^.3 SHAPE of a middling person, times what the reference has more."""
     data = persons(np.random.default_rng(4), 8000)
@@ -90,6 +93,7 @@ def test_a_baseline_is_that_of_the_reference() -> None:
     assert np.sqrt(np.diag(V)[:J]) == pytest.approx(fit.baseline.log_standard_errors)
 
 
+@pytest.mark.slow
 def test_records_out_of_use_are_left_out() -> None:
     data = persons(np.random.default_rng(7), 8000)
     fit = outcome(
@@ -102,6 +106,7 @@ def test_records_out_of_use_are_left_out() -> None:
     assert fit.records_in_use == pytest.approx(inside.sum(), rel=0.01)
 
 
+@pytest.mark.slow
 def test_too_little_is_said_to_be_too_little() -> None:
     data = persons(np.random.default_rng(8), 300)
     fit = outcome(planned_partial(data, offer(0.3).rho), whole(data))
@@ -110,6 +115,7 @@ def test_too_little_is_said_to_be_too_little() -> None:
     json.dumps(result_json(fit), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_without_a_profile_the_query_makes_its_own() -> None:
     data = persons(np.random.default_rng(6), 8000)
     plan = planned_partial(data, offer(8.0).rho, profile=False)
@@ -118,6 +124,7 @@ def test_without_a_profile_the_query_makes_its_own() -> None:
     assert (np.abs(np.array(fit.coefficients) - BETA) < 5 * np.array(fit.standard_errors)).all()
 
 
+@pytest.mark.slow
 def test_the_forecast_is_what_comes() -> None:
     data = persons(np.random.default_rng(9), 10_000)
     plan = planned_partial(data, offer(2.0).rho)
