@@ -26,8 +26,8 @@ study_corr <- function(study, variables = NULL) {
 
 study_partial_corr <- function(study, x, y, given = character()) {
   names <- study_terms(study)
-  moments <- study_moments(study)
-  correlation_of(moments, one_place(names, x), one_place(names, y), places_of(study, given))
+  places <- different(one_place(names, x), one_place(names, y), places_of(study, given))
+  correlation_of(study_moments(study), places[1], places[2], places[-(1:2)])
 }
 
 correlation_of <- function(moments, x, y, given = integer()) {

@@ -53,6 +53,13 @@ places_of <- function(study, variables) {
   as.integer(unlist(lapply(variables, term_places, names = names)))
 }
 
+# The places, all of them different.
+different <- function(...) {
+  places <- c(...)
+  if (anyDuplicated(places)) invalid_formula("the columns that are named must all be different.")
+  places
+}
+
 one_place <- function(names, text) {
   places <- term_places(names, text)
   if (length(places) != 1) {

@@ -7,6 +7,7 @@ study_mediation <- function(study, x, mediator, y, controls = character()) {
   names <- study_terms(study)
   places <- c(one_place(names, x), one_place(names, mediator), one_place(names, y))
   fixed <- places_of(study, controls)
+  different(places, fixed)
   moments <- study_moments(study)
   found <- delta_of(moments, c(places, fixed), mediated)
   to <- moments$scales[places]

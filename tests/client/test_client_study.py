@@ -431,3 +431,17 @@ def test_contrasts_and_joined_levels_are_named_as_the_study_s_columns(table: Any
     )
     expected = ["Intercept", "C(g, Sum)[S.b]", "C(g, Sum)[S.c]", spelled["g[b]:x"], "x"]
     assert list(fit.to_frame().index) == expected
+
+
+@pytest.mark.parametrize(
+    ("analysis", "named"),
+    [
+        ("partial_corr", ("x", "x")),
+        ("partial_corr", ("x", "w", ["w"])),
+        ("mediation", ("x", "x", "log(y)")),
+        ("mediation", ("x", "w", "log(y)", ["w"])),
+    ],
+)
+def test_a_column_that_is_named_twice_is_refused(study: Any, analysis: str, named: Any) -> None:
+    with pytest.raises(InvalidFormula, match="must all be different"):
+        getattr(study, analysis)(*named)

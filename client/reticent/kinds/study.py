@@ -208,8 +208,7 @@ class Study(Release):
         """
         one, other = self._columns.one(x), self._columns.one(y)
         fixed = [p for text in given for p in self._columns.places(text)]
-        if len({one, other, *fixed}) < 2 + len(fixed):
-            raise InvalidFormula("x, y and the columns held fixed must all be different.")
+        _different(one, other, *fixed)
         return correlation(self._moments, one, other, fixed)
 
     def pca(self, variables: Sequence[str] | None = None) -> Components:
@@ -221,10 +220,13 @@ class Study(Release):
         return factors(self._moments, self._places(variables), number)
 
     def mediation(self, x: str, mediator: str, y: str, controls: Sequence[str] = ()) -> Mediation:
-        """How much of x's effect on y goes through a mediator, in linear models."""
-        place = self._columns.one
+        """How much of x's effect on y goes through a mediator, in linear models. Raises
+        InvalidFormula where a column is named twice.
+        """
+        named = [self._columns.one(text) for text in (x, mediator, y)]
         fixed = [p for text in controls for p in self._columns.places(text)]
-        return mediation(self._moments, place(x), place(mediator), place(y), fixed)
+        _different(*named, *fixed)
+        return mediation(self._moments, *named, fixed)
 
     def r2(self, formula: str) -> tuple[float, float, float]:
         """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta
@@ -379,3 +381,8 @@ def _r_squared(K: FloatArray) -> FloatArray:
     """(1,) of the covariance of (y, x…)."""
     cross = K[1:, 0]
     return np.array([cross @ np.linalg.solve(K[1:, 1:], cross) / K[0, 0]])
+
+
+def _different(*places: int) -> None:
+    if len(set(places)) < len(places):
+        raise InvalidFormula("the columns that are named must all be different.")

@@ -183,6 +183,8 @@ test_that("everything can be printed, plotted and be a data frame", {
   }
   expect_output(print(study), "Free from here on")
   expect_output(print(study_partial_corr(study, "lot", "log(price)", "size")), "given size")
+  expect_error(study_partial_corr(study, "lot", "log(price)", "lot"), "must all be different")
+  expect_error(study_mediation(study, "lot", "lot", "log(price)"), "must all be different")
   expect_output(print(study_factor(study, 1, c("log(price)", "size", "grade"))), "Uniqueness")
   expect_equal(nrow(as.data.frame(found[[2]])), 3)
   expect_equal(as.matrix(found[[2]]), found[[2]]$values)
