@@ -56,9 +56,8 @@ descended <- function(G, g, penalty, theta) {
 lasso_noise <- function(moments, model) {
   fit <- moment_fit(moments, model$y, model$X)
   slopes <- model$X[-1, , drop = FALSE]
-  largest <- max(rowSums((slopes %*% t(moments$root))^2), 0)
-  sd <- moments$sd * sqrt(sum((moments$root %*% fit$residual)^2) * largest / 2)
-  sqrt(sd^2 + fit$variance / records_of(moments)) * sqrt(2 * log(max(nrow(slopes), 2)))
+  noisy <- diag(noise_of(moments, fit$residual, slopes, diag(nrow(slopes))))
+  sqrt(max(noisy, 0) + fit$variance / records_of(moments)) * sqrt(2 * log(max(nrow(slopes), 2)))
 }
 
 coef.reticent_study_lasso <- function(object, ...) object$coefficients

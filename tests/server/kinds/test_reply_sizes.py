@@ -42,6 +42,9 @@ A_PAIR, OF_UNRESOLVED = 24, 40
 A_NUMBER = 120
 """Bytes of a released number: with its error, interval and bin or level."""
 
+A_CUTOFF = 6
+"""Numbers of a cutoff of a score: its two shares, predictive values and likelihood ratios."""
+
 N = 2_000
 EXAMPLES = [
     pytest.param(question, id=f"{kind.name}-{number}")
@@ -76,6 +79,8 @@ def asked(facts: DatasetFacts, query: Query, cells: Mapping[str, FloatArray]) ->
 
 def allowed(result: Mapping[str, Any], numbers: int) -> int:
     """Bytes that a result may have."""
+    if "cutoffs" in result:
+        return TEXTS + A_NUMBER * A_CUTOFF * len(result["cutoffs"])
     if "terms" not in result:
         return TEXTS + A_NUMBER * numbers
     p = len(result["terms"])
