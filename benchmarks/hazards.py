@@ -26,7 +26,7 @@ import pandas as pd
 from benchmarks.survival import _of_r
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.facts import DatasetFacts
+from reticent_server.domain.facts import DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from support.fits.regressions import drive, profile_of, whole
@@ -38,7 +38,7 @@ Z = 1.96
 @dataclass(frozen=True)
 class HazardTable:
     """read: an expression of R. time, event: its columns; terms: numeric columns, with bounds where
-    they are not 0/1.
+    they are not 0/1. strata: a column of whole numbers from 0, and how many.
     """
 
     read: str
@@ -47,6 +47,7 @@ class HazardTable:
     until: float
     terms: dict[str, tuple[float, float] | None]
     size: int | None = None
+    strata: tuple[str, int] | None = None
 
 
 TABLES = {
@@ -86,6 +87,26 @@ TABLES = {
         "futime", "death", 6000.0,
         {"age": (40, 110), "male": None, "kappa": (0, 30)}, 10_000,
     ),
+    "nwtco by stage": HazardTable(
+        "transform(survival::nwtco, hist = histol - 1, stratum = stage - 1)",
+        "edrel", "rel", 7000.0, {"hist": None, "age": (0, 250)}, None, ("stratum", 4),
+    ),
+    "nafld by sex": HazardTable(
+        "subset(transform(survival::nafld1, time = futime), !is.na(bmi) & time > 0)",
+        "time", "status", 8000.0, {"age": (18, 100), "bmi": (5, 90)}, None, ("male", 2),
+    ),
+    "flchain by sample": HazardTable(
+        "transform(survival::flchain, male = 1 * (sex == 'M'), ll = log(lambda), "
+        "period = 1 * (sample.yr > 1995) + 1 * (sample.yr > 1996))",
+        "futime", "death", 6000.0,
+        {"age": (40, 110), "male": None, "ll": (-5, 5)}, None, ("period", 3),
+    ),
+    "colon by arm": HazardTable(
+        "subset(transform(survival::colon, arm = as.integer(rx) - 1), etype == 2 & !is.na(nodes))",
+        "time", "status", 4000.0,
+        {"sex": None, "age": (15, 100), "obstruct": None, "node4": None, "surg": None},
+        5_000, ("arm", 3),
+    ),
 }  # fmt: skip
 
 
@@ -96,7 +117,9 @@ def frame(table: HazardTable, folder: Path = Path("/tmp")) -> pd.DataFrame:
     )
     if not cached.exists():
         _of_r(table.read).to_csv(cached, index=False)
-    found = pd.read_csv(cached)[[table.time, table.event, *table.terms]].astype(float).dropna()
+    beside = [table.strata[0]] if table.strata else []
+    found = pd.read_csv(cached)[[table.time, table.event, *table.terms, *beside]]
+    found = found.astype(float).dropna()
     return found[found[table.time] > 0].reset_index(drop=True)
 
 
@@ -108,28 +131,49 @@ def columns(table: HazardTable) -> list[Column]:
         for name, b in table.terms.items()
     ]
     time = Column(table.time, ColumnKind.NUMERIC, 0, table.until)
+    if table.strata:
+        name, k = table.strata
+        levels = tuple(f"level {g}" for g in range(k))
+        named.append(Column(name, ColumnKind.CATEGORICAL, 0, k - 1, levels))
     return [time, Column(table.event, ColumnKind.BOOLEAN, 0, 1), *named]
 
 
-def cox(X: np.ndarray, time: np.ndarray, event: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(β, standard errors) by partial likelihood, Breslow's ties, in damped Newton steps."""
+def profile(block: dict[str, np.ndarray], table: HazardTable) -> Profile:
+    known = [c for c in columns(table) if not c.levels]
+    return profile_of(block, known, dict([table.strata]) if table.strata else None)
+
+
+def cox(
+    X: np.ndarray, time: np.ndarray, event: np.ndarray, strata: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(β, standard errors) by partial likelihood, Breslow's ties, in damped Newton steps; strata:
+    (n,) whole numbers."""
     size = X.std(axis=0)
     U, k = (X - X.mean(axis=0)) / size, X.shape[1]
-    order = np.argsort(-time, kind="stable")
-    U, time, event = U[order], time[order], event[order]
-    last = np.searchsorted(-time, -time, side="right") - 1
+    # Strata one after the other: the sums over a set at risk begin anew in each.
+    of = np.zeros(len(X)) if strata is None else strata
+    order = np.lexsort((-time, of))
+    U, time, event, of = U[order], time[order], event[order], of[order]
+    key = of * (2 * time.max() + 1) - time
+    last = np.searchsorted(key, key, side="right") - 1
+    first = np.searchsorted(of, of, side="left")
+
+    def at_risk(values: np.ndarray) -> np.ndarray:
+        running = np.concatenate([np.zeros((1, *values.shape[1:])), np.cumsum(values, axis=0)])
+        return running[last + 1] - running[first]
+
     beta, best = np.zeros(k), -np.inf
     step = np.zeros(k)
     for _ in range(60):
         risk = np.exp(np.clip((U @ (beta + step)), -50, 50))
-        sums = np.cumsum(risk)[last]
+        sums = at_risk(risk)
         value = float(event @ (U @ (beta + step) - np.log(sums)))
         if value < best - 1e-9:
             step = step / 2
             continue
         beta, best = beta + step, value
-        mean = np.cumsum(risk[:, None] * U, axis=0)[last] / sums[:, None]
-        second = np.cumsum(risk[:, None, None] * U[:, :, None] * U[:, None, :], axis=0)[last]
+        mean = at_risk(risk[:, None] * U) / sums[:, None]
+        second = at_risk(risk[:, None, None] * U[:, :, None] * U[:, None, :])
         second = second / sums[:, None, None]
         H = ((second - mean[:, :, None] * mean[:, None, :]) * event[:, None, None]).sum(axis=0)
         step = np.linalg.solve(H + 1e-9 * np.trace(H) * np.eye(k), event @ (U - mean))
@@ -143,7 +187,9 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     table = TABLES[name]
     data, known = frame(table), columns(table)
     X = data[list(table.terms)].to_numpy()
-    truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy())
+    stratum = table.strata[0] if table.strata else None
+    whole_strata = data[stratum].to_numpy() if stratum else None
+    truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy(), whole_strata)
     rng, size = (
         np.random.default_rng(seed),
         int(os.environ.get("HAZARD_N", table.size or len(data))),
@@ -151,13 +197,14 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     query = HazardRegression(
         f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}",
         target=os.environ.get("HAZARD_TARGET", "likelihood"),
+        strata=stratum,
     )
     held, given, widths, lost, forecast, bias = [], [], [], [], [], []
     for _ in range(samples):
         drawn = data.iloc[rng.integers(len(data), size=size)].reset_index(drop=True)
         block = {c: np.ascontiguousarray(drawn[c].to_numpy()) for c in drawn}
         facts = DatasetFacts(
-            "t", "t", 1, "v", size, Schema(tuple(known), Unit()), profile_of(block, known)
+            "t", "t", 1, "v", size, Schema(tuple(known), Unit()), profile(block, table)
         )
         plan = KIND.plan(facts, query, PrivacyCost(0, 0, rho_units(epsilon, DELTA)))
         fit = drive(plan.run(), whole(block)).result
@@ -177,7 +224,9 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
             }
         )
         x = drawn[list(table.terms)].to_numpy()
-        own, error = cox(x, block[table.time], block[table.event])
+        own, error = cox(
+            x, block[table.time], block[table.event], block[stratum] if stratum else None
+        )
         ok = np.array(fit["estimable"])
         b, se = np.array(fit["coefficients"]), np.array(fit["standard_errors"])
         given.append(ok)
