@@ -63,7 +63,7 @@ class RiskTable:
         return len(self.ends) // self.strata
 
     @property
-    def last(self) -> FloatArray:
+    def last(self) -> NDArray[np.int64]:
         """(G,) where the strata's last intervals stand."""
         return np.arange(1, self.strata + 1) * self.each - 1
 
@@ -161,7 +161,8 @@ def public_persons(
     n, (nodes, cumulative) = len(U), (known.nodes, known.cumulative)
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
     g, until = strata_of_rows(n, table.shares), float(table.ends[table.each - 1])
-    begin, end = g * until, (g + 1) * until
+    begin = np.asarray(g * until, dtype=np.float64)
+    end = begin + until
     begun = cumulative[g * table.each]
     dies = np.interp(begun + rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
     leaves = _leaving(table, rng.random(n), g)
