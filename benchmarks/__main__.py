@@ -21,6 +21,7 @@ NAMES = (
     "analysts",
     "depth",
     "no_reply",
+    "quantile_intervals",
     "wages",
     "named_tests",
     "study",

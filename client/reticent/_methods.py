@@ -609,9 +609,9 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
-        - intervals: With 95 % intervals that count sampling and noise; values have about half
-          as much noise again, as their budget buys the ends of the intervals too. Not with
-          `by`.
+        - intervals: With 95 % intervals that count sampling and noise; values have about three
+          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          several rows a person not with per='person'. Not with `by`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
         >>> ds.quantiles("price", [0.1, 0.5, 0.9], intervals=True, epsilon=1.0).conf_int()
@@ -653,8 +653,9 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
-        - intervals: With 95 % intervals that count sampling and noise; values have about half
-          as much noise again, as their budget buys the ends of the intervals too.
+        - intervals: With 95 % intervals that count sampling and noise; values have about three
+          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          several rows a person not with per='person'.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
@@ -695,9 +696,9 @@ class Methods:
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
-        - intervals: With 95 % intervals that count sampling and noise; values have about half
-          as much noise again, as their budget buys the ends of the intervals too. Not with
-          `by`.
+        - intervals: With 95 % intervals that count sampling and noise; values have about three
+          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          several rows a person not with per='person'. Not with `by`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
         >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real client against the real server over a loopback socket."""
 
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import uvicorn
 
 import reticent
 from reticent_server.app import create_app
 from reticent_server.domain.facts import PROFILE_PROBABILITIES
 from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
+from support.installations.in_thread import in_thread
 from support.installations.small import Installation
 
 MODEL = "y ~ x + C(g) + b"
@@ -23,17 +21,8 @@ MODEL = "y ~ x + C(g) + b"
 @pytest.fixture
 def url(services: Services) -> Iterator[str]:
     """The address of the application, served by a thread of this process."""
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
-    )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    with in_thread(create_app(services)) as served:
+        yield served.url
 
 
 @pytest.fixture

@@ -3,18 +3,16 @@
 socket.
 """
 
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import uvicorn
 
 import reticent
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
+from support.installations.in_thread import in_thread
 from support.installations.small import Installation
 
 
@@ -22,16 +20,8 @@ from support.installations.small import Installation
 def url(services: Services) -> Iterator[str]:
     """The address of the application on a time grid of 400 ms, so that a second release waits."""
     gridded = services.settings.model_copy(update={"reply_grid_ms": 400})
-    served = create_app(replace(services, settings=gridded))
-    server = uvicorn.Server(uvicorn.Config(served, log_config=None, access_log=False, ws="none"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    with in_thread(create_app(replace(services, settings=gridded))) as served:
+        yield served.url
 
 
 def cancelled_behind_another(client: reticent.Client, people: reticent.Dataset) -> Any:

@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parametric models through the real client, server, ledger and vault."""
 
-import socket
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import uvicorn
 
 import reticent
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
+from support.installations.in_thread import in_thread
 from support.installations.small import Installation
 
 
 @pytest.fixture
 def dataset(services: Services, installation: Installation) -> Iterator[reticent.Dataset]:
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
-    )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            with reticent.Client(url, key=installation.keys["ana"], retries=0) as client:
-                yield client.dataset("people")
-        finally:
-            server.should_exit = True
-            thread.join()
+    with (
+        in_thread(create_app(services)) as served,
+        reticent.Client(served.url, key=installation.keys["ana"], retries=0) as client,
+    ):
+        yield client.dataset("people")
 
 
 def test_generalised_linear_models(dataset: Any) -> None:

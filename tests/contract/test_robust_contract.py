@@ -3,34 +3,23 @@
 vault.
 """
 
-import socket
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import uvicorn
 
 import reticent
 from reticent_server.app import create_app
 from reticent_server.pipeline.services import Services
+from support.installations.in_thread import in_thread
 from support.installations.small import Installation
 
 
 @pytest.fixture
 def url(services: Services) -> Iterator[str]:
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
-    )
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+    with in_thread(create_app(services)) as served:
+        yield served.url
 
 
 @pytest.fixture

@@ -33,9 +33,7 @@ class Quantiles(Release):
         return Vector(self.result["values"], [f"{100 * p:g}%" for p in self.probabilities])
 
     def conf_int(self) -> NDArray[np.float64] | None:
-        """(k, 2) released 95 % intervals of a question with intervals=True, NaN where the noise
-        leaves none; None without.
-        """
+        """(k, 2) released 95 % intervals of a question with intervals=True; None without."""
         ends = self.result.get("confidence_intervals")
         return None if ends is None else np.array(ends, dtype=np.float64)
 

@@ -43,9 +43,9 @@ class Statistic(Release):
         return None if quartiles is None else (float(quartiles[0]), float(quartiles[1]))
 
     def conf_int(self) -> tuple[float, float] | None:
-        """The released 95 % interval of a question with intervals=True; None where there is none."""
-        lower, upper = self.result.get("confidence_interval") or (None, None)
-        return None if lower is None or upper is None else (float(lower), float(upper))
+        """The released 95 % interval of a question with intervals=True; None without."""
+        ends = self.result.get("confidence_interval")
+        return None if ends is None else (float(ends[0]), float(ends[1]))
 
     @property
     def nobs(self) -> int:
@@ -59,8 +59,8 @@ class Statistic(Release):
         """A pandas.DataFrame of one row; needs pandas."""
         lower, upper = self.bin or (None, None)
         row = {"value": self.value, "bin_lower": lower, "bin_upper": upper}
-        if "confidence_interval" in self.result:
-            row["lower"], row["upper"] = self.conf_int() or (None, None)
+        if (ends := self.conf_int()) is not None:
+            row["lower"], row["upper"] = ends
         return _optional.pandas().DataFrame([row], index=[str(self.query["kind"])])
 
     def plot(self, ax: Any = None) -> Any:
@@ -85,11 +85,8 @@ class Statistic(Release):
         return Text("\n".join([*self._headline(), "", line, "", *self._footer()]))
 
     def _interval(self) -> str:
-        if "confidence_interval" not in self.result:
+        if (ends := self.conf_int()) is None:
             return ""
-        ends = self.conf_int()
-        if ends is None:
-            return "   no interval: too few records for this epsilon"
         return f"   95 % interval [{number(ends[0])}, {number(ends[1])}]"
 
     def check(self) -> None:

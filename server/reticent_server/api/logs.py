@@ -8,7 +8,6 @@ cells), and the traces of threads.
 """
 
 import logging
-import os
 import re
 import sys
 import threading
@@ -16,7 +15,6 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
-from typing import TextIO, cast
 
 from reticent_server.events import EventLogger, set_up
 
@@ -63,31 +61,9 @@ def _configure(level: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
-        logger_factory=structlog.WriteLoggerFactory(_standard_error()),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: see below
         cache_logger_on_first_use=False,
     )
-
-
-class _Lines:
-    """A descriptor of our own, to which a line goes in one write of the system, whichever threads
-    write: a text stream is not made for several.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        self._raw = open(os.dup(descriptor), "wb", buffering=0)  # noqa: PTH123, SIM115 - a descriptor, as long as it logs
-
-    def write(self, text: str) -> None:
-        self._raw.write(text.encode())
-
-    def flush(self) -> None:
-        """Nothing is kept."""
-
-
-def _standard_error() -> TextIO:
-    try:
-        return cast("TextIO", _Lines(sys.stderr.fileno()))
-    except (OSError, ValueError):  # replaced by what is no file
-        return sys.stderr
 
 
 def silence() -> None:

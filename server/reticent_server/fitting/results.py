@@ -35,8 +35,7 @@ class Estimate:
 class Value:
     """A number without a standard error, in the units of the data.
 
-    confidence_interval: counts sampling and noise, where it was asked for; (null, null) where the
-    noise leaves none. bin: the bin of the test of safety that the value is in. quartiles: that a range is the
+    confidence_interval: counts sampling and noise, where it was asked for. bin: the bin of the test of safety that the value is in. quartiles: that a range is the
     difference of. tuning: c of an M-estimate.
     """
 
@@ -46,7 +45,7 @@ class Value:
     quartiles: Interval | None = None
     tuning: float | None = None
     confidence_level: Share | None = None
-    confidence_interval: OpenInterval | None = None
+    confidence_interval: Interval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,9 +140,10 @@ def files(desk: Desk) -> list[Path]:
 
 
 def test_a_file_becomes_a_data_set(
-    caplog: pytest.LogCaptureFixture,
     desk: Desk,
     web: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
     place = sent(web)
@@ -166,7 +167,9 @@ def test_a_file_becomes_a_data_set(
     last = desk.services.ledger.search(["dataset.load"], before=None, limit=1)[0]
     assert last.draft.actor == "console:carol"
     assert desk.services.ledger.verify() == []
-    assert SECRET not in caplog.text
+    said = capfd.readouterr()
+    assert desk.events
+    assert SECRET not in caplog.text + said.out + said.err + str(desk.events)
     assert SECRET not in str([e.draft for e in desk.services.ledger.entries(limit=100)])
     for path in ("/console/", "/console/datasets/towns", "/console/ledger", "/console/tables"):
         assert SECRET not in web.get(path).text
@@ -234,7 +237,7 @@ def test_what_is_wrong_stands_beside_its_column_and_nothing_is_lost(web: httpx.C
 
 
 def test_a_cell_that_does_not_fit_is_named_to_the_curator_alone(
-    desk: Desk, web: httpx.Client
+    desk: Desk, web: httpx.Client, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place = sent(web)
     head = desk.services.ledger.head()
@@ -247,6 +250,8 @@ def test_a_cell_that_does_not_fit_is_named_to_the_curator_alone(
     assert desk.services.ledger.head() == head  # nothing half done
     with pytest.raises(NotFound):
         desk.services.catalog.facts("whole")
+    said = capfd.readouterr()
+    assert SECRET not in said.out + said.err + str(desk.events)
     assert edit(web, place, GOOD | {"dataset": "whole"}).status_code == 201
 
 
@@ -325,9 +330,10 @@ def test_what_is_no_table_is_said_so(web: httpx.Client) -> None:
 
 
 def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
-    caplog: pytest.LogCaptureFixture,
     desk: Desk,
     web: httpx.Client,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It stays where it is, unloaded, and can be given up. 100 MB of text against 64 MB of memory,
@@ -345,7 +351,8 @@ def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
     assert "cannot be read: it is broken, or takes more than 64 MB of memory" in page.text
     assert edit(web, place, GOOD).status_code == 422
     assert web.get("/healthz").status_code == 200
-    assert SECRET not in page.text + caplog.text
+    said = capfd.readouterr()
+    assert SECRET not in page.text + caplog.text + said.out + said.err + str(desk.events)
     assert edit(web, place, {"action": "discard"}).status_code == 303
     assert files(desk) == []
 

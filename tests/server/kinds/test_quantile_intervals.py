@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantiles with intervals: they hold the law's quantiles, cost what is offered, and are left out
-where a selection may stray.
+"""Quantiles with intervals: they hold the law's quantiles, whatever the law, cost what is offered,
+and end at the column's bounds where the counts do not tell.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy import stats
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.domain.steps import QuantileTree
+from reticent_server.domain.steps import CountSum, QuantileTree, Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.iqr.by_quantiles import range_with_interval
 from reticent_server.kinds.iqr.kind import KIND as IQR
@@ -21,8 +22,14 @@ from reticent_server.kinds.median.kind import KIND as MEDIAN
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.quantiles.kind import Quantiles
-from reticent_server.kinds.shared.quantile_intervals import allowance, with_ends
+from reticent_server.kinds.shared.quantile_intervals import (
+    BelowMap,
+    distance,
+    edges_of,
+    with_ends,
+)
 from reticent_server.mechanisms import quantile_tree
+from reticent_server.mechanisms.noisy_sum import noise_sd
 from support.kinds.recipes import answer, block_of, facts_of, numeric
 
 N = 4000
@@ -31,6 +38,7 @@ PAY = numeric("pay", 0.0, 1e5, ("NA",))
 RHO = RHO_UNITS // 57  # what (1, 10⁻⁶) allows
 OFFER = PrivacyCost(10**9, 10**9, RHO)
 P = (0.25, 0.5, 0.9)
+BELOW = CountSum(7, RHO // 3)
 
 
 def pay(rng: Any, n: int = N) -> Any:
@@ -81,46 +89,80 @@ def test_what_is_offered_is_not_exceeded(where: str | None) -> None:
 
 
 def test_ends_are_as_far_as_sampling_and_noise_may_carry_a_rank() -> None:
-    """From the median: of sampling √N/2, and of noise a fifth more than a selection's."""
+    """From the median: 1.96 deviations of sampling and of three counts, each a half, and what the
+    selection and the counts err together in one table of a hundred."""
     plan = planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True))
-    noise = 1.2 * max(quantile_tree.error_scales(plan.part))
+    noise, counts = max(quantile_tree.error_scales(plan.part)), 0.75 * noise_sd(plan.below) ** 2
     ((low, high),) = plan.ends
-    assert (0.5 - low) * N == pytest.approx(allowance(np.sqrt(N) / 2, noise), abs=1.0)
-    assert (high - 0.5) * N == pytest.approx(allowance(np.sqrt(N) / 2, noise), abs=1.0)
+    said = 1.95996 * np.sqrt(N / 4 + counts) + 2.32635 * np.sqrt(counts + 2 * noise**2)
+    assert (0.5 - low) * N == pytest.approx(said, abs=1.0)
+    assert (high - 0.5) * N == pytest.approx(said, abs=1.0)
 
 
 def test_fewer_records_in_use_mean_wider_intervals() -> None:
-    """The released number of them says how wide: a tenth is in use, so ends lie √10 farther."""
-    values = pay(np.random.default_rng(1), 100 * N)
-    plan = planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True), 100 * N)
-    (all_of_them,) = answer(plan, block(values))["confidence_intervals"]
-    few = np.arange(100 * N) % 10 > 0
-    (of_a_tenth,) = answer(plan, block(values, few))["confidence_intervals"]
-    ratio = np.diff(of_a_tenth)[0] / np.diff(all_of_them)[0]
-    assert 2.0 < ratio < 5.0
+    """The released number of them says how wide: a tenth is in use, so ends lie √10 farther. The
+    median of five, as one end of a hundred is the column's bound."""
+    values = pay(np.random.default_rng(1), 20 * N)
+    few = np.arange(20 * N) % 10 > 0
+    plan = planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True), 20 * N)
+    wide, narrow = (
+        np.median(
+            [
+                np.diff(answer(plan, block(values, missing))["confidence_intervals"])
+                for _ in range(5)
+            ]
+        )
+        for missing in (few, None)
+    )
+    assert 2.0 < wide / narrow < 8.0
 
 
-def test_no_interval_where_a_selection_may_stray() -> None:
+@pytest.mark.parametrize("share", [0.505, 0.54])
+def test_an_end_in_the_gap_beside_a_shared_value_is_not_believed(share: float) -> None:
+    """Zeros of slightly more than half, and nothing up to 3,000: the law's median is 0, and of the
+    gap's thousands of candidates the noise chooses one in most tables."""
+    rng, plan = (
+        np.random.default_rng(5),
+        planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True)),
+    )
+    for _ in range(6):
+        values = np.where(np.arange(N) < share * N, 0.0, 3000 + pay(rng))
+        ((low, high),) = answer(plan, block(values))["confidence_intervals"]
+        assert low == 0.0 < high
+        ((low, high),) = answer(plan, block(5e4 - values))["confidence_intervals"]
+        assert low < 5e4 <= high
+
+
+def test_ends_that_the_counts_do_not_tell_are_bounds() -> None:
     """200 records at ε = 1; and beyond the 99.9th per cent there are four."""
     few = answer(
         planned(QUANTILES, Quantiles("pay", P, intervals=True), 200),
         block(pay(np.random.default_rng(2), 200)),
     )
-    assert few["confidence_intervals"] == [[None, None]] * 3
+    assert few["confidence_intervals"][2][1] == 1e5
     far = answer(
         planned(QUANTILES, Quantiles("pay", (0.5, 0.999), intervals=True)),
         block(pay(np.random.default_rng(2))),
     )
-    assert None not in far["confidence_intervals"][0]
-    assert far["confidence_intervals"][1] == [None, None]
+    assert far["confidence_intervals"][1][1] == 1e5
+    assert far["confidence_intervals"][0][1] < 40
+
+
+def test_a_count_is_believed_where_neither_law_nor_noise_explains_it() -> None:
+    """By hand: 60 and 40 of 100 about the median, without noise: 10 off, where 1.96 · 5 may be."""
+    counts = Released(np.array([60.0, 40.0]), 0.0)
+    found, need = distance(0.5, 7.0, np.array([7.0]), counts, 1)
+    assert (found, need) == (pytest.approx(10.0), pytest.approx(1.959964 * 5))
+    _, noisy = distance(0.5, 7.0, np.array([7.0]), replace(counts, sd=6.0), 4)
+    assert noisy == pytest.approx(1.959964 * np.sqrt(4 * 25 + 36 / 2))
 
 
 def test_ends_that_no_budget_is_left_for_are_left_out() -> None:
     """With a million rows a unit, three ranks are selected at this ρ, and nine are not."""
     plain = QuantileTree(Grid(1.0, 1000.0, integers=True), P, 1000, 10**6)
-    part, ends = with_ends(plain, P, 1e9, 10**6)
+    part, ends = with_ends(plain, P, 1e9, 10**6, BELOW)
     assert part == plain
-    assert ends == (None, None, None)
+    assert ends == ((None, None),) * 3
 
 
 @pytest.mark.parametrize("records", [4.0, 37.0, 900.0, 3999.5, 1e9])
@@ -130,7 +172,7 @@ def test_a_tree_with_the_ends_of_any_number_of_records_costs_what_was_planned(
 ) -> None:
     """The second tree has other probabilities, by a released number, at the planned ρ."""
     plain = QuantileTree(Grid(1.0, 1000.0, integers=True), P, RHO, m)
-    part, _ = with_ends(with_ends(plain, P, N, m)[0], P, records, m)
+    part, _ = with_ends(with_ends(plain, P, N, m, BELOW)[0], P, records, m, BELOW)
     assert part.rho == RHO
     assert quantile_tree.billed_rho(part) * RHO_UNITS <= RHO
 
@@ -142,22 +184,25 @@ def test_whole_numbers_are_not_moved_down_to_the_cell_before() -> None:
     assert found["value"] == 47.0
 
 
-def test_the_interval_of_a_range_adds_its_quartiles_deviations() -> None:
-    """Of equal deviations d: √(2 − 2/3) d, and none where a quartile has none."""
-    found = range_with_interval([10.0, 30.0], [(8.0, 12.0), (28.0, 32.0)], N)
-    half = 2.0 * np.sqrt(4 / 3)
-    assert found.confidence_interval == pytest.approx((20.0 - half, 20.0 + half))
-    assert range_with_interval([1.0, 2.0], [(None, None), (1.5, 2.5)], N).confidence_interval == (
-        None,
-        None,
+def test_an_upper_end_counts_the_records_at_itself() -> None:
+    """Edges part values as `x < edge` does: one at a lower end, one just after an upper one."""
+    edges = edges_of([(1.0, 2.0), (2.0, 2.0)])
+    assert edges.tolist() == [1.0, 2.0, np.nextafter(2.0, np.inf)]
+    plan = planned(MEDIAN, Median("pay", intervals=True))
+    rows = BelowMap(plan.map_fn, edges)
+    assert rows(block(np.array([0.5, 1.0, 1.5, 2.0, 2.5])))[0].tolist() == [0, 1, 1, 2, 3]
+
+
+def test_the_interval_of_a_range_is_what_both_quartiles_allow() -> None:
+    found = range_with_interval([10.0, 30.0], [(8.0, 12.0), (28.0, 33.0)], N)
+    assert found.confidence_interval == (16.0, 25.0)
+    apart = range_with_interval([10.0, 11.0], [(8.0, 12.0), (9.0, 13.0)], N)
+    assert apart.confidence_interval == (0.0, 5.0)
+    one, both = (
+        planned(QUANTILES, Quantiles("pay", (0.25, 0.75), intervals=True)),
+        planned(IQR, Iqr("pay", intervals=True)),
     )
-
-
-def test_an_allowance_is_that_of_the_sum_of_both_laws() -> None:
-    rng = np.random.default_rng(3)
-    drawn = rng.normal(0, 20.0, 10**6) + rng.laplace(0, 10.0, 10**6)
-    assert allowance(20.0, 10.0) == pytest.approx(np.quantile(drawn, 0.975), rel=0.01)
-    assert allowance(20.0, 1e-3) == pytest.approx(1.95996 * 20.0, rel=1e-3)
+    assert (one.level, both.level) == (0.95, pytest.approx(0.975))
 
 
 def test_ranks_err_as_wide_as_is_said() -> None:
@@ -188,3 +233,12 @@ def test_ranks_err_as_wide_as_is_said() -> None:
 def test_where_there_are_none_a_sentence_says_so(kind: Any, query: Any) -> None:
     with pytest.raises(InvalidQuery, match="interval"):
         planned(kind, query)
+
+
+def test_of_persons_who_share_their_rows_there_are_none() -> None:
+    with pytest.raises(InvalidQuery, match="intervals cannot be combined with per='person'"):
+        QUANTILES.plan(
+            replace(facts_of(N, (AGE, PAY), max_rows=2), persons=N // 2),
+            Quantiles("pay", per="person", intervals=True),
+            OFFER,
+        )

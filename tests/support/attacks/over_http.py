@@ -4,20 +4,18 @@ that makes the mistake that a test has made here.
 """
 
 import json
-import socket
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import uvicorn
 
 from reticent_server.app import create_app
 from support.attacks.black_box import least_rho
 from support.attacks.neighbouring_pair import SIDES, Outcome, Pair, Prober
 from support.attacks.recorder import Call, Recorder, recording, total
+from support.installations.in_thread import in_thread
 from support.installations.small import Api, opened
 
 
@@ -52,19 +50,8 @@ def share(pair: Pair, query: Mapping[str, Any], privacy: Mapping[str, float]) ->
 @contextmanager
 def served_here(pair: Pair) -> Iterator[Prober]:
     """A server in a thread of this process."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        opened(pair.installation.settings) as own,
-    ):
-        config = uvicorn.Config(create_app(own), log_config=None, access_log=False, ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            yield Prober(f"http://127.0.0.1:{listener.getsockname()[1]}", pair.key)
-        finally:
-            server.should_exit = True
-            thread.join()
+    with opened(pair.installation.settings) as own, in_thread(create_app(own)) as served:
+        yield Prober(served.url, pair.key)
 
 
 def proved(found: Mapping[str, Sequence[Outcome]]) -> float:

@@ -10,8 +10,6 @@ import io
 import os
 import re
 import shlex
-import socket
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -20,12 +18,12 @@ from typing import Any
 
 import click
 import typer
-import uvicorn
 
 import reticent
 from reticent_server.app import create_app
 from reticent_server.cli import root
 from reticent_server.settings import Settings
+from support.installations.in_thread import in_thread
 from support.installations.small import opened
 
 ADDRESS = "http://127.0.0.1:8000"
@@ -109,14 +107,7 @@ class Session:
         if not self._run([*arguments, "--help"]):
             raise Failed("serve has no help")
         services = self._stack.enter_context(opened(Settings()))
-        config = uvicorn.Config(create_app(services), log_config=None, access_log=False, ws="none")
-        server = uvicorn.Server(config)
-        listener = self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        self._stack.callback(thread.join)
-        self._stack.callback(setattr, server, "should_exit", True)
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.url = self._stack.enter_context(in_thread(create_app(services))).url
 
 
 @contextmanager

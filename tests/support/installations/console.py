@@ -4,16 +4,14 @@ socket.
 """
 
 import shutil
-import socket
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-import uvicorn
 
 from reticent_server.app import create_app
 from reticent_server.domain.amounts import Amounts
@@ -27,6 +25,7 @@ from reticent_server.pipeline.profile import release_profile
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
 from support.databases.migrated import SetClock
+from support.installations.in_thread import in_thread, loopback
 from support.installations.small import Installation, opened, without_reader
 
 DAY = 86_400.0
@@ -50,12 +49,15 @@ class History:
 
 @dataclass(frozen=True)
 class Desk:
-    """A served console. services: of the server, in which every reader of private rows raises."""
+    """A served console. services: of the server, in which every reader of private rows raises.
+    events: that it has logged.
+    """
 
     url: str
     key: str
     clock: SetClock
     services: Services
+    events: Sequence[Mapping[str, Any]]
 
 
 def make_history(template: Installation, directory: Path) -> History:
@@ -98,23 +100,13 @@ def console(
     """
     clock = SetClock()
     clock.time = history.ended
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with loopback() as listener:
         own = history.installation.settings
         settings = own if settings_of is None else settings_of(listener.getsockname()[1])
         with opened(settings, clock) as seeing:
             services = seeing if reads else without_reader(seeing)
-            config = uvicorn.Config(
-                create_app(services), log_config=None, access_log=False, ws="none"
-            )
-            server = uvicorn.Server(config)
-            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-            thread.start()
-            try:
-                url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-                yield Desk(url, history.key, clock, services)
-            finally:
-                server.should_exit = True
-                thread.join()
+            with in_thread(create_app(services), listener) as served:
+                yield Desk(served.url, history.key, clock, services, served.events)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
 from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
@@ -13,11 +12,10 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.fitting.normal import CONFIDENCE
-from reticent_server.fitting.results import OpenInterval, Value
+from reticent_server.fitting.results import Interval, Value
 from reticent_server.kinds.quantiles.plan import QuantilesPlan, plan_quantiles
 from reticent_server.kinds.shared.quantile_cells import Weighing
 
-_CORRELATION = 1 / 3  # of two sample quartiles
 QUARTILES = (0.25, 0.75)  # what an interquartile range is the difference of
 
 
@@ -60,37 +58,17 @@ class RangePlan(Planned):
         return Value(value=third - first, quartiles=(first, third), n=self.quartiles.n)
 
 
-def range_with_interval(values: list[float], intervals: list[OpenInterval], n: int) -> Value:
-    """The range of two quartiles with the interval that theirs give.
-
-    The quartiles' distances to their ends stand for their deviations, each on its own side, and
-    add up as variances do, less twice their covariance: the correlation of two sample quartiles is
-    √(p₁(1 − p₃)/(p₃(1 − p₁))) = 1/3, and of their noises about none. Source: Zou & Donner (2008),
-    "Construction of confidence limits about effect measures" (MOVER), eq. 10.
-    """
-    first, third = values
+def range_with_interval(values: list[float], intervals: list[Interval], n: int) -> Value:
+    """The range of two quartiles, between the least and the largest that intervals which hold both
+    at once allow. Nothing is assumed of how the quartiles go together."""
+    (first, third), ((a, b), (c, d)) = values, intervals
     return Value(
         value=third - first,
         quartiles=(first, third),
         n=n,
         confidence_level=CONFIDENCE,
-        confidence_interval=_interval(first, third, *intervals),
+        confidence_interval=(max(0.0, c - b), d - a),
     )
-
-
-def _interval(
-    first: float, third: float, of_first: OpenInterval, of_third: OpenInterval
-) -> OpenInterval:
-    (a, b), (c, d) = of_first, of_third
-    if a is None or b is None or c is None or d is None:
-        return (None, None)
-    below, above = _joint(third - c, b - first), _joint(d - third, first - a)
-    return max(0.0, third - first - below), third - first + above
-
-
-def _joint(of_third: float, of_first: float) -> float:
-    u, v = max(of_third, 0.0), max(of_first, 0.0)
-    return sqrt(u * u + v * v - 2 * _CORRELATION * u * v)
 
 
 def plan_range(

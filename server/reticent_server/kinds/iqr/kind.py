@@ -48,7 +48,7 @@ def _plan(facts: DatasetFacts, query: Iqr, offer: PrivacyCost) -> Planned:
         if query.intervals:
             rows = CodeMap(design, column)
             asked = (QUARTILES, offer.rho, query.per)
-            return plan_quantile_intervals(facts, rows, *asked, range_with_interval)
+            return plan_quantile_intervals(facts, rows, *asked, range_with_interval, joint=2)
         return plan_range(facts, design, column, offer.rho, query.per)
     if query.per is not None:
         raise InvalidQuery("per is for the mechanism quantiles only.")

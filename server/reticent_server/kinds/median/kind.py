@@ -12,7 +12,7 @@ from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE
-from reticent_server.fitting.results import OpenInterval, Value
+from reticent_server.fitting.results import Interval, Value
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Text
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
@@ -77,7 +77,7 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     return plan(facts, column, sufficient(offer))
 
 
-def _shown(values: list[float], intervals: list[OpenInterval], n: int) -> Value:
+def _shown(values: list[float], intervals: list[Interval], n: int) -> Value:
     return Value(
         value=values[0], n=n, confidence_level=CONFIDENCE, confidence_interval=intervals[0]
     )

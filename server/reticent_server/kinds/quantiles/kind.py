@@ -12,7 +12,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.fitting.normal import CONFIDENCE
-from reticent_server.fitting.results import OpenInterval
+from reticent_server.fitting.results import Interval
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
 from reticent_server.kinds.quantiles.plan import (
@@ -68,7 +68,7 @@ def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Planned:
 
 
 def _shown(
-    probabilities: tuple[float, ...], values: list[float], intervals: list[OpenInterval], n: int
+    probabilities: tuple[float, ...], values: list[float], intervals: list[Interval], n: int
 ) -> QuantilesResult:
     return QuantilesResult(
         probabilities=list(probabilities),

@@ -19,7 +19,7 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.results import OpenInterval, Share
+from reticent_server.fitting.results import Interval, Share
 from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.one_row import counted
 from reticent_server.kinds.shared.quantile_cells import (
@@ -47,7 +47,7 @@ class QuantilesResult:
     values: list[float]
     n: int
     confidence_level: Share | None = None
-    confidence_intervals: list[OpenInterval] | None = None
+    confidence_intervals: list[Interval] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
