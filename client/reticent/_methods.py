@@ -319,6 +319,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("offset", TEXT, None, keyword=True),
             Field("exposure", TEXT, None, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -1420,6 +1421,7 @@ class Methods:
         offset: str | None = None,
         exposure: str | None = None,
         target: Literal["robust", "likelihood"] = "robust",
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1443,6 +1445,8 @@ class Methods:
           records; the few largest scores are cut, and intervals allow for it (one row a
           person). robust: persons far from the middle count less, which moves what is
           estimated.
+        - strata: A column of levels, each with a baseline hazard of its own, as `strata(g)` in
+          the formula; it has no coefficient.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         """
@@ -1454,6 +1458,7 @@ class Methods:
             "offset": offset,
             "exposure": exposure,
             "target": target,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)

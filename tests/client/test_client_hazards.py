@@ -75,6 +75,27 @@ def test_ratios_are_exponentials_with_the_releases_intervals() -> None:
     assert "intervals: 2, up to 3" in str(fit.summary())
 
 
+def test_a_curve_is_of_its_stratum() -> None:
+    """A level with twice the hazards has twice the cumulative hazard, and its own errors."""
+    one = released().result["baseline"]
+    two = one | {"hazards": [0.4, 0.2], "covariance": (4 * np.array(COVARIANCE)).tolist()}
+    fit = released(strata={"column": "g", "levels": ["a", "b"], "baselines": [one, two]})
+    fit.check()
+    assert fit.strata == ("a", "b")
+    assert released().strata == ()
+    frame, at = {"x": [2.0]}, [2.0]
+    a, b = (fit.predict_survival(frame, at, stratum=g) for g in fit.strata)
+    assert a.survival == pytest.approx(released().predict_survival(frame, at).survival)
+    assert b.survival == pytest.approx(a.survival**2)
+    wide = np.log(np.log(b.lower) / np.log(b.survival)) / np.log(
+        np.log(a.lower) / np.log(a.survival)
+    )
+    assert wide == pytest.approx(2.0)
+    for fit_, stratum in ((fit, None), (fit, "c"), (released(), "a")):
+        with pytest.raises(ValueError, match="stratum must be one of"):
+            fit_.predict_survival(frame, at, stratum=stratum)
+
+
 def test_curves_by_hand() -> None:
     """At x = 3, t = 2: Λ = (.2 + .1) e^.5; ln Λ has the gradient (2/3, 1/3, 1)."""
     found = released().predict_survival({"x": [3.0, 2.0]}, [0.0, 2.0])

@@ -21,7 +21,7 @@ from reticent_server.domain.steps import (
 from reticent_server.kinds.hazard_regression.partial_score import PersonCellsMap, PersonsMap
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
-from support.fits.hazards import FORMULA, persons, planned_partial
+from support.fits.hazards import COLUMNS, FORMULA, GROUP, persons, planned_partial
 from support.fits.regressions import drive, whole
 
 RHO = 10**11
@@ -29,8 +29,11 @@ N = 400
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
 
 
+STRATA = [*COLUMNS, GROUP]
+
+
 def data_of(seed: Any) -> Any:
-    return persons(np.random.default_rng(seed), N, late=0.4)
+    return persons(np.random.default_rng(seed), N, late=0.4, strata=3)
 
 
 def steps_of(plan: Any, data: Any) -> Any:
@@ -42,32 +45,44 @@ def records() -> Any:
     event.
     """
     grid = product(
-        (0.0, 0.3, 5.0, 12.0), (0.0, 1.0), (0.0, 4.0, 12.0), (-6.0, 0.0, 6.0), (0.0, 12.0), (0, 1)
+        (0.0, 0.3, 5.0, 12.0),
+        (0.0, 1.0),
+        (0.0, 4.0, 12.0),
+        (-6.0, 0.0, 6.0),
+        (0.0, 12.0),
+        (0, 1),
+        (0.0, 2.0),
     )
-    names = ("t", "e", "s", "age", "dose", "arm")
+    names = ("t", "e", "s", "age", "dose", "arm", "g")
     table = dict(zip(names, np.ascontiguousarray(np.array(list(grid), dtype=float)).T, strict=True))
     return {name: np.ascontiguousarray(values) for name, values in table.items()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("robust", [False, True])
-def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(robust: bool) -> None:
-    """A search over pairs: each primitive's bound holds, and is attained where scores are long."""
+@pytest.mark.parametrize(("robust", "strata"), [(False, None), (True, None), (False, "g")])
+def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
+    robust: bool, strata: str | None
+) -> None:
+    """A search over pairs: each primitive's bound holds, and is attained where scores are long.
+    With strata pairs are of one stratum and of two.
+    """
     data = data_of(0)
     shares: dict[Any, float] = {}
-    for step in steps_of(planned_partial(data, RHO, LATE, robust=robust), data):
+    plan = planned_partial(data, RHO, LATE, robust=robust, strata=strata, columns=STRATA)
+    for step in steps_of(plan, data):
         for kind, share in farthest_records(step, records()):
             assert share <= 1
             shares[kind] = max(shares.get(kind, 0.0), share)
     assert shares[VectorSum] > 0.9
     assert shares[GramSum] > 0.9
+    assert shares[RunningCounts] > 0.9
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [1, 3])
-def test_all_steps_together_lose_no_more_than_is_charged(m: int) -> None:
+@pytest.mark.parametrize(("m", "strata"), [(1, None), (3, None), (1, "g")])
+def test_all_steps_together_lose_no_more_than_is_charged(m: int, strata: str | None) -> None:
     data, pool, rng = data_of(1), records(), np.random.default_rng(1)
-    plan = planned_partial(data, RHO, LATE, max_rows=m)
+    plan = planned_partial(data, RHO, LATE, max_rows=m, strata=strata, columns=STRATA)
     neighbour = {name: values.copy() for name, values in data.items()}
     for row, chosen in enumerate(rng.integers(len(pool["t"]), size=m)):
         for name, values in pool.items():
@@ -89,10 +104,11 @@ def moved(step: SumStep, scale: float) -> SumStep:
 
 
 @pytest.mark.slow
-def test_the_bounds_hold_wherever_noise_leads() -> None:
+@pytest.mark.parametrize("strata", [None, "g"])
+def test_the_bounds_hold_wherever_noise_leads(strata: str | None) -> None:
     """Scores a thousand times as long as the cut lose no more than one that is as long."""
     data, pool = data_of(2), whole(records())
-    steps = steps_of(planned_partial(data, RHO, LATE), data)
+    steps = steps_of(planned_partial(data, RHO, LATE, strata=strata, columns=STRATA), data)
     long = 0.0
     for step in (moved(s, 3.0) for s in steps if isinstance(s.map_fn, PersonsMap)):
         for part, contribution in zip(step.parts, step.map_fn(pool), strict=True):
@@ -103,15 +119,26 @@ def test_the_bounds_hold_wherever_noise_leads() -> None:
     assert long > 100
 
 
-@pytest.mark.slow
-def test_a_record_is_in_one_cell_of_each_line() -> None:
-    data = data_of(3)
-    (step,) = [
-        s
-        for s in steps_of(planned_partial(data, RHO, LATE), data)
-        if isinstance(s.map_fn, PersonCellsMap)
-    ]
-    codes = step.map_fn(whole(records()))
+@pytest.mark.parametrize("strata", [None, "g"])
+def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
+    """Of its stratum, if it is in use; those of no stratum are in none."""
+    data, pool = data_of(3), records()
+    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA)
+    (step,) = [s for s in steps_of(plan, data) if isinstance(s.map_fn, PersonCellsMap)]
+    codes = step.map_fn(whole(pool))
+    for part, code in zip(step.parts, codes, strict=True):
+        assert isinstance(part, RunningCounts)
+        inside = code >= 0
+        assert inside.any()
+        of = code[inside] // (part.length * part.lines // (3 if strata else 1))
+        assert np.array_equal(of, pool["g"][inside] if strata else 0 * of)
+    for outside in (-1.0, 3.0, np.nan) if strata else ():
+        nowhere = pool | {"g": np.full_like(pool["g"], outside)}
+        for map_fn in (s.map_fn for s in steps_of(plan, data)):
+            if isinstance(map_fn, PersonCellsMap | PersonsMap):
+                for contribution in map_fn(whole(nowhere)):
+                    values = multiplied(contribution)
+                    assert not values[values != -1].any()
     for part, code in zip(step.parts, codes, strict=True):
         assert isinstance(part, RunningCounts)
         assert np.asarray(code).ndim == 1
@@ -135,10 +162,12 @@ def test_records_that_are_not_in_use_contribute_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_record_is_the_same_in_any_block() -> None:
+@pytest.mark.parametrize("strata", [None, "g"])
+def test_a_record_is_the_same_in_any_block(strata: str | None) -> None:
     """Bit by bit: sums of integers must not depend on how the table is cut."""
     data = data_of(4)
-    for step in steps_of(planned_partial(data, RHO, LATE), data):
+    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA)
+    for step in steps_of(plan, data):
         if isinstance(step.map_fn, PersonsMap):
             one = {name: np.ascontiguousarray(v[7:8]) for name, v in data.items()}
             pairs = zip(step.map_fn(whole(data)), step.map_fn(whole(one)), strict=True)

@@ -52,9 +52,24 @@ class HazardResults(RegressionResults):
     @property
     def baseline_hazards(self) -> FloatArray:
         """(J,) events per unit of time of a person with the `reference` values, where the offset is
-        0.
+        0; with strata of the first level.
         """
         return np.array(self.result["baseline"]["hazards"], dtype=np.float64)
+
+    @property
+    def strata(self) -> tuple[str, ...]:
+        """The levels with a baseline each; empty where the fit has no strata."""
+        found = self.result.get("strata")
+        return tuple(map(str, found["levels"])) if found else ()
+
+    def _baseline(self, stratum: str | None) -> Any:
+        """The baseline of a level. Raises ValueError unless a fit with strata is given one of
+        them."""
+        if not self.strata and stratum is None:
+            return self.result["baseline"]
+        if stratum not in self.strata:
+            raise ValueError(f"stratum must be one of: {', '.join(self.strata) or 'none'}")
+        return self.result["strata"]["baselines"][self.strata.index(stratum)]
 
     @property
     def reference(self) -> dict[str, float]:
@@ -79,6 +94,7 @@ class HazardResults(RegressionResults):
         *,
         level: float = 0.95,
         offset: float | Sequence[float] = 0.0,
+        stratum: str | None = None,
     ) -> PredictedCurves:
         """Survival curves of new public persons, a DataFrame or a mapping of columns, with
         intervals; costs nothing.
@@ -86,8 +102,9 @@ class HazardResults(RegressionResults):
         times: increasing, at most the last of the cuts; without them the cuts. Intervals are those
         of the cumulative hazard's logarithm, of persons and noise together. offset: what is added
         to the persons' log hazards, of each or of all: of a fit with `offset` its column's value,
-        of one with `exposure` its logarithm. Raises ValueError for other times, InvalidFormula for
-        data that lack a column.
+        of one with `exposure` its logarithm. stratum: of a fit with strata, the level whose baseline
+        it is. Raises ValueError for other times or levels, InvalidFormula for data that lack a
+        column.
         """
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
         if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():
@@ -97,10 +114,12 @@ class HazardResults(RegressionResults):
         X = design.rows(frame)[:, 1:]
         X = X - np.array(list(self.reference.values()))
         begins = np.append(0.0, self.cuts[:-1])
-        spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * self.baseline_hazards
+        baseline = self._baseline(stratum)
+        hazards = np.array(baseline["hazards"], dtype=np.float64)
+        spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * hazards
         total = spent.sum(axis=1)
         shares = spent / np.maximum(total, np.finfo(float).tiny)[:, None]
-        covariance = np.array(self.result["baseline"]["covariance"], dtype=np.float64)
+        covariance = np.array(baseline["covariance"], dtype=np.float64)
         added = np.asarray(offset, dtype=np.float64)
         if added.shape not in {(), (len(X),)} or not np.isfinite(added).all():
             raise ValueError("offset must be a finite number, or one for each row")
@@ -119,13 +138,13 @@ class HazardResults(RegressionResults):
             at, np.exp(-hazard), np.exp(-hazard * width), np.exp(-hazard / width)
         )
 
-    def plot_survival(self, frame: Frame, ax: Any = None) -> Any:
-        """Predicted curves of the frame's rows with pointwise 95 % bands; needs matplotlib, gives
-        the Axes.
+    def plot_survival(self, frame: Frame, ax: Any = None, *, stratum: str | None = None) -> Any:
+        """Predicted curves of the frame's rows with pointwise 95 % bands, of a fit with strata in
+        one of them; needs matplotlib, gives the Axes.
         """
         axes = axes_of(ax)
         times = np.linspace(0.0, self.cuts[-1], _POINTS)
-        found = self.predict_survival(frame, times.tolist())
+        found = self.predict_survival(frame, times.tolist(), stratum=stratum)
         for k, curve in enumerate(found.survival):
             (line,) = axes.plot(times, curve, label=str(k))
             band = {"alpha": _BAND, "color": line.get_color(), "linewidth": 0}

@@ -23,6 +23,7 @@ COLUMNS = [TIME, EVENT, START, AGE, ARM, DOSE]
 FORMULA = "Surv(t, e) ~ age + arm + dose"
 BETA = np.array([0.4, -0.6, 0.3])
 SHAPE, RATE = 1.3, 0.1
+STEEP, FLAT, OLDER = 2.2, 0.2, 0.7  # by which a stratum differs from the one before
 
 
 def persons(
@@ -32,28 +33,32 @@ def persons(
     *,
     late: float = 0.0,
     offset: float = 0.0,
+    strata: int = 1,
 ) -> Table:
     """A table: Weibull times, hazard RATE (times of a person of middling risk), uniform dropout up
     to 15, end at 12.
 
     late: the share that comes under observation after 0, at a uniform time; those with the event
     before are not there. offset: the sd of a known part `o` of the log hazard, half of whose
-    variance goes with age; `parts` is exp(o).
+    variance goes with age; `parts` is exp(o). strata: levels of `g`, of which the later ones have
+    hazards that are STEEP times as large, rising more slowly, and older persons.
     """
     m = n if not late else 3 * n
-    age, arm, dose = rng.normal(size=m), rng.random(m) < 0.5, rng.exponential(size=m)
+    g = rng.integers(strata, size=m) if strata > 1 else np.zeros(m)
+    age, arm, dose = rng.normal(size=m) + OLDER * g, rng.random(m) < 0.5, rng.exponential(size=m)
     eta = np.column_stack([age, arm, dose]) @ beta
     o = offset * np.sqrt(0.5) * (age + rng.normal(size=m)) if offset else np.zeros(m)
     o = np.clip(o, OFFSET.lower, OFFSET.upper)
-    until = (rng.exponential(size=m) / (RATE * np.exp(eta - np.mean(eta) + o))) ** (1 / SHAPE)
+    level = RATE * STEEP**g * np.exp(eta - np.mean(eta) + o)
+    until = (rng.exponential(size=m) / level) ** (1 / (SHAPE - FLAT * g))
     end = np.minimum(rng.uniform(0, 15, m), 12.0)
     start = np.where(rng.random(m) < late, rng.uniform(0, 4, m), 0.0)
     time = np.minimum(until, end)
     kept = np.flatnonzero(start < time)[:n]
-    drawn = (time, until <= end, start, age, arm, dose, o, np.exp(o))
+    drawn = (time, until <= end, start, age, arm, dose, o, np.exp(o), g)
     return {
         c.name: np.clip(np.ascontiguousarray(v[kept].astype(float)), c.lower, c.upper)
-        for c, v in zip([*COLUMNS, OFFSET, PARTS], drawn, strict=True)
+        for c, v in zip([*COLUMNS, OFFSET, PARTS, GROUP], drawn, strict=True)
     }
 
 
@@ -87,13 +92,19 @@ def planned_partial(
     where: str | None = None,
     robust: bool = False,
     offset: str | None = None,
+    strata: str | None = None,
+    columns: list[Column] | None = None,
     **more: Any,
 ) -> PartialPlan:
     """A plan of Cox's partial likelihood, or with weights, on a public profile of the table."""
-    columns = [*COLUMNS, OFFSET, PARTS]
-    known = profile_of(table, columns) if profile else None
+    columns = columns or [*COLUMNS, OFFSET, PARTS]
+    levels = {c.name: len(c.levels) for c in columns if c.levels}
+    numeric_ = [c for c in columns if not c.levels]
+    known = profile_of(table, numeric_, levels) if profile else None
     facts = facts_of(len(table["t"]), columns, known, **more)
-    asked = parse_hazards(formula, facts, None, where, rho / RHO_UNITS, offset=offset)
+    asked = parse_hazards(
+        formula, facts, None, where, rho / RHO_UNITS, offset=offset, strata=strata
+    )
     return plan_partial(facts, asked, 0.95, rho, robust=robust)
 
 
@@ -107,19 +118,51 @@ def cox(
     offset: FloatArray | float = 0.0,
 ) -> tuple[FloatArray, FloatArray]:
     """(β, its covariance) by partial likelihood (Breslow) with late entry."""
-    k, beta = X.shape[1], np.zeros(X.shape[1])
+    return stratified_cox(X, start, time, event, np.zeros(len(X)), steps, offset=offset)
+
+
+def stratified_cox(
+    X: FloatArray,
+    start: FloatArray,
+    time: FloatArray,
+    event: FloatArray,
+    strata: FloatArray,
+    steps: int = 12,
+    *,
+    offset: FloatArray | float = 0.0,
+) -> tuple[FloatArray, FloatArray]:
+    """The same with sets at risk within each value of strata (rows,)."""
+    beta, offset = np.zeros(X.shape[1]), np.broadcast_to(offset, len(X))
     for _ in range(steps):
-        risk = np.exp(X @ beta + offset)[:, None]
-        each = np.column_stack([risk, risk * X, *(risk * X * x[:, None] for x in X.T)])
-        sums = _not_before(time, each, time)
-        if start.any():
-            sums -= _not_before(start, each, time)
-        mean = sums[:, 1 : k + 1] / sums[:, :1]
-        second = (sums[:, k + 1 :] / sums[:, :1]).reshape(-1, k, k)
-        g = ((X - mean) * event[:, None]).sum(axis=0)
-        H = ((second - mean[:, :, None] * mean[:, None, :]) * event[:, None, None]).sum(axis=0)
+        g, H = np.zeros(len(beta)), np.zeros((len(beta),) * 2)
+        for level in np.unique(strata):
+            i = strata == level
+            own = _score(X[i], start[i], time[i], event[i], offset[i], beta)
+            g, H = g + own[0], H + own[1]
         beta = beta + np.linalg.solve(H, g)
     return beta, np.asarray(np.linalg.inv(H))
+
+
+def _score(
+    X: FloatArray,
+    start: FloatArray,
+    time: FloatArray,
+    event: FloatArray,
+    offset: FloatArray,
+    beta: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Cox's score and information at β."""
+    k = X.shape[1]
+    risk = np.exp(X @ beta + offset)[:, None]
+    each = np.column_stack([risk, risk * X, *(risk * X * x[:, None] for x in X.T)])
+    sums = _not_before(time, each, time)
+    if start.any():
+        sums -= _not_before(start, each, time)
+    mean = sums[:, 1 : k + 1] / sums[:, :1]
+    second = (sums[:, k + 1 :] / sums[:, :1]).reshape(-1, k, k)
+    g = ((X - mean) * event[:, None]).sum(axis=0)
+    H = ((second - mean[:, :, None] * mean[:, None, :]) * event[:, None, None]).sum(axis=0)
+    return g, np.asarray(H)
 
 
 def _not_before(times: FloatArray, values: FloatArray, at: FloatArray) -> FloatArray:

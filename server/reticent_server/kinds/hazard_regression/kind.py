@@ -20,6 +20,10 @@ from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_h
 
 ONE_ROW = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", or make one row of each person.'
 
+STRATA_ONE_ROW = (
+    "strata are for tables with one row a person: leave them out, or make one row of each person."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HazardRegression(Query):
@@ -66,6 +70,12 @@ class HazardRegression(Query):
             "(one row a person). robust: persons far from the middle count less, which moves what is estimated."
         ),
     ] = "robust"
+    strata: Annotated[
+        Name | None,
+        Field(
+            description="A column of levels, each with a baseline hazard of its own, as `strata(g)` in the formula; it has no coefficient."
+        ),
+    ] = None
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
     def other_target(self) -> "HazardRegression | None":
@@ -87,12 +97,15 @@ def _plan(
         offer.rho / RHO_UNITS,
         offset=query.offset,
         exposure=query.exposure,
+        strata=query.strata,
     )
     robust = query.target == "robust"
     if facts.schema.unit.max_rows == 1:
         return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust)
     if not robust:
         raise InvalidQuery(ONE_ROW)
+    if asked.strata.column is not None:
+        raise InvalidQuery(STRATA_ONE_ROW)
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
 
 
@@ -107,6 +120,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
         HazardRegression("Surv(k, b) ~ x", offset="y"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood"),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood", strata="g"),
     ),
     page="hazards",
 )

@@ -41,11 +41,14 @@ class PartialBudget:
         }
 
 
-def plan_partial_budget(sizes: Sizes, rho: int, *, masked: bool, late: bool) -> PartialBudget:
-    """Splits `rho`. sizes: of the slopes; the whitening has a constant beside them."""
+def plan_partial_budget(
+    sizes: Sizes, rho: int, *, masked: bool, late: bool, beside: int = 1
+) -> PartialBudget:
+    """Splits `rho`. sizes: of the slopes; the whitening has `beside` coordinates more: a constant,
+    and the strata's indicators."""
     table, rest, moment = (int(rho * share) for share in (_TABLE, _REST, _MOMENT))
     entries = int(rho * _ENTRIES) if late else 0
     left = rho - table - rest - moment - entries
-    wide = replace(sizes, size=sizes.size + 1)
+    wide = replace(sizes, size=sizes.size + beside)
     fit = plan_whole_budget(wide, left, SIGNAL, masked=masked, entries=sizes.size, early=_EARLY)
     return PartialBudget(table, entries, rest, moment, fit)

@@ -82,6 +82,12 @@ from reticent_server.kinds.hazard_regression.public_persons import (
     PersonsModel,
     RiskTable,
 )
+from reticent_server.kinds.hazard_regression.strata import (
+    NO_STRATA,
+    StrataMeans,
+    one_after_the_other,
+    strata_of_rows,
+)
 from reticent_server.kinds.shared.follow_up.question import FollowUp
 from reticent_server.kinds.shared.follow_up.table import LifeTable, life_table
 from reticent_server.numerics.mallows import mallows_weights
@@ -146,7 +152,7 @@ class _Baseline:
 class PartialNewton:
     """A planned fit. whole: the coding with a constant first; coding: of the slopes alone. fine:
     the follow-up on the whole grid, columns: the same with its start; cuts: (J,) those that are
-    reported. offset: (rows,) of the public rows, less its middle.
+    reported, of each stratum. offset: (rows,) of the public rows, less its middle.
     """
 
     whole: TermCoding
@@ -160,6 +166,7 @@ class PartialNewton:
     cuts: tuple[float, ...]
     radius: float | None = None
     far: FarWeights | None = None
+    strata: StrataMeans = NO_STRATA
 
     def fit(self) -> Fitting:
         rounds, count_rho = self.budget.fit.rounds, self.budget.fit.count
@@ -168,7 +175,7 @@ class PartialNewton:
             self.whole, self.coordinates, rounds, count_rho, sizes
         )
         base = self._risk_table((yield self._table_step()), count)
-        whitening = slopes_whitening(found)
+        whitening = slopes_whitening(found, self.sizes.size, self.strata, base.table.shares)
         weighed, weights = self._weighing(whitening)
         model = PersonsModel(
             whitening, self._reach**2, self.offset, 1.0, base.table, count, EARLY_STOP, weights
@@ -212,18 +219,23 @@ class PartialNewton:
 
     # The table of follow-up.
 
+    @property
+    def axis_cuts(self) -> tuple[float, ...]:
+        """(GJ,) the reported cuts on the axis of all strata."""
+        return tuple(one_after_the_other(np.asarray(self.cuts), self.fine.size).tolist())
+
     def _table_step(self) -> SumStep:
         m, J = self.sizes.unit_rows, self.fine.intervals
         parts: tuple[Part, ...] = (self.fine.part(self.budget.table, m),)
         if self.columns.start is not None:
-            parts = (*parts, RunningCounts(1, J + 1, self.budget.entries, m))
+            parts = (*parts, RunningCounts(self.fine.size, J + 1, self.budget.entries, m))
         return SumStep("follow-up", parts, PersonCellsMap(self.fine, self.columns))
 
     def _risk_table(self, released: tuple[Released, ...], count: float) -> _Baseline:
         table = life_table(self.fine, released[0], round(count))
-        at_risk = table.at_risk[0]
+        at_risk = table.at_risk
         if self.columns.start is not None:
-            at_risk = at_risk - _not_yet(released[1], self.fine.intervals)
+            at_risk = at_risk - _not_yet(released[1], self.fine)
         return risk_table(self.fine, self.cuts, table, at_risk)
 
     # Early steps.
@@ -307,10 +319,17 @@ class PartialNewton:
         k, count, score = self.sizes.size, place.state.count, self._score(place)
         budget = self.budget.fit
         grid = LengthGrid(sqrt(k))
-        rest = VectorSum(len(self.cuts), REST, self.budget.rest, self._rows)
+        rest = VectorSum(len(self.axis_cuts), REST, self.budget.rest, self._rows)
         parts = (grid.part(budget.tail, self._rows), grid.part(budget.rows_tail, self._rows), rest)
         lengths = PartialLengthsMap(
-            self.coding, self.columns, place.point, score.known, self.far, grid, grid, self.cuts
+            self.coding,
+            self.columns,
+            place.point,
+            score.known,
+            self.far,
+            grid,
+            grid,
+            self.axis_cuts,
         )
         first, second, third = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(k, 1.0, budget.jacobians[place.t], self._rows))
@@ -321,7 +340,7 @@ class PartialNewton:
         rank = planned_rank(self.sizes, budget)
         cut = chosen_cut(grid, first, count, rank).of_likelihood
         cuts = Cuts(cut, reach, lost)
-        base = corrected(base, self.cuts, third)
+        base = corrected(base, self.axis_cuts, third)
         model = replace(self._model(place), table=base.table)
         return self._at(replace(place, model=model)), cuts, base
 
@@ -391,10 +410,11 @@ class PartialNewton:
 
     def _finished(self, fit: StandardFit, whole: Whole, base: _Baseline) -> PartialFit:
         known = self._score(whole.place).known
-        upto = np.interp(self.cuts, known.nodes, known.cumulative)
-        areas = np.stack([np.interp(self.cuts, known.nodes, a) for a in known.areas.T], axis=1)
+        cuts = self.axis_cuts
+        upto = np.interp(cuts, known.nodes, known.cumulative)
+        areas = np.stack([np.interp(cuts, known.nodes, a) for a in known.areas.T], axis=1)
         spent, area = np.diff(upto, prepend=0.0), np.diff(areas, axis=0, prepend=0.0)
-        lengths = np.diff(self.cuts, prepend=0.0)
+        lengths = np.diff(cuts, prepend=0.0)
         means = area / np.maximum(spent, _TINY)[:, None]
         return PartialFit(
             fit, self.coding, spent / lengths, base.errors, means, self.far, self.stop
@@ -465,56 +485,74 @@ def _moved(place: StepPlace, step: Stepped) -> State:
     return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 
 
-def slopes_whitening(found: Whitening) -> Whitening:
-    """Of regressors with a constant first (q = k + 1): coordinates (k,) in which the slopes'
+def slopes_whitening(
+    found: Whitening, k: int, strata: StrataMeans, shares: FloatArray
+) -> Whitening:
+    """Of k regressors with a constant first and the strata's indicators last: coordinates (k,) in which the slopes'
     regressors have the covariance I, and public rows with the mean and covariance that were
-    released.
+    released, within and between strata. shares: (G,) of the strata.
     """
     X = found.rows @ found.frequency.T @ np.linalg.inv(found.transform).T
     S = second_moment(X)
     S = S / max(float(S[0, 0]), _TINY)
-    centre = S[0, 1:]
-    C = S[1:, 1:] - np.outer(centre, centre)
-    size = np.sqrt(np.maximum(np.diag(C), _LEAST_MOMENT * np.maximum(np.diag(S)[1:], _TINY)))
+    slopes, beside = slice(1, k + 1), strata.others(k)
+    B = strata.regressed(S, k)
+    R = np.zeros((k, len(S)))
+    R[:, slopes], R[:, beside] = np.eye(k), -B
+    C = R @ S @ R.T
+    least = _LEAST_MOMENT * np.maximum(np.diag(S)[slopes], _TINY)
+    size = np.sqrt(np.maximum(np.diag(C), least))
     W = power(C / np.outer(size, size), -0.5, _LEAST_MOMENT) / size
     W = invertible_on_lattice(W)
-    x = X[:, 1:] - X[:, 1:].mean(axis=0)
+    x = X @ R.T
+    x = x - x.mean(axis=0)
     shape = power(second_moment(x / size), -0.5, _LEAST_MOMENT) / size
-    rows = x @ shape.T + W @ centre
-    k = len(W)
-    share = (W @ np.linalg.inv(found.transform)[1:]) ** 2
+    centres = strata.standing @ (W @ B).T
+    rows = x @ shape.T + centres[strata_of_rows(len(x), shares)]
+    share = (W @ np.linalg.inv(found.transform)[slopes]) ** 2
     share = share / share.sum(axis=1, keepdims=True)
     error, noise = (np.sqrt(share @ v**2) for v in (found.error, found.noise))
     return Whitening(W, rows, k, np.eye(k), error, noise, np.eye(k), np.ones(k))
 
 
-def _not_yet(released: Released, J: int) -> FloatArray:
-    """(J,) persons whose follow-up has not begun by the middle of each interval. released: the line
-    of entries, the latest first."""
+def _not_yet(released: Released, fine: FollowUp) -> FloatArray:
+    """(G, J) persons whose follow-up has not begun by the middle of each interval. released: the
+    lines of entries, the latest first."""
+    J = fine.intervals
     exact = running_factor(J + 1) / (1 << FACTOR_BITS)
     root = np.tri(J + 1) @ np.linalg.inv(exact)
-    return np.asarray((root @ released.values)[:-1][::-1])
+    lines = released.values.reshape(fine.size, J + 1)
+    return np.asarray((lines @ root.T)[:, :-1][:, ::-1])
 
 
 def risk_table(
     fine: FollowUp, cuts: tuple[float, ...], table: LifeTable, at_risk: FloatArray
 ) -> _Baseline:
     """Numbers that are not below 0, and the relative error of hazards between the cuts: of events,
-    persons and noise.
+    persons and noise. at_risk: (G, K).
     """
+    found = [_stratum_table(fine, cuts, table, g) for g in range(fine.size)]
+    smooth, errors = (np.concatenate(x) for x in zip(*found, strict=True))
+    ends = one_after_the_other(np.asarray(fine.cuts), fine.size)
+    known = np.maximum(at_risk.ravel(), 1.0)
+    return _Baseline(RiskTable(ends, smooth, known, np.ones(len(ends)), fine.size), errors)
+
+
+def _stratum_table(
+    fine: FollowUp, cuts: tuple[float, ...], table: LifeTable, g: int
+) -> tuple[FloatArray, FloatArray]:
+    """Events (K,) and the errors (J,) of hazards of stratum g."""
     J, K = len(cuts), fine.intervals
     position = np.searchsorted(np.asarray(cuts), np.asarray(fine.cuts), side="left")
     position = np.minimum(position, J - 1)
     gradient = np.zeros((J, 2, K + 1))
     gradient[position, 0, np.arange(K)] = 1.0
     events = np.zeros(J)
-    np.add.at(events, position, table.events[0])
+    np.add.at(events, position, table.events[g])
     noise = np.maximum(np.diag(table.noise(gradient)), 0.0)
     least = np.maximum(events, np.sqrt(noise) + 1.0)
     errors = np.sqrt(least + noise) / least
-    smooth = _calmed(table.events[0], position, least)
-    found = RiskTable(np.asarray(fine.cuts), smooth, np.maximum(at_risk, 1.0), np.ones(K))
-    return _Baseline(found, errors)
+    return _calmed(table.events[g], position, least), errors
 
 
 def _calmed(events: FloatArray, position: np.ndarray, least: FloatArray) -> FloatArray:

@@ -46,12 +46,12 @@ from reticent_server.kinds.hazard_regression.partial_newton import (
 from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
 from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
 from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
+from reticent_server.kinds.hazard_regression.strata import one_after_the_other, strata_means
 from reticent_server.kinds.hazard_regression.surv import Hazards
 from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD, ROBUST_HAZARDS
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.follow_up.question import (
     FollowUp,
-    FollowUpGroups,
     with_fine_grid,
 )
 from reticent_server.numerics.matrices import power
@@ -60,40 +60,47 @@ _NANOSECONDS = 400  # planned for a record and regressor in one pass: measured 6
 _WIDE = 4.0  # squared radius per coordinate, of the sizes of a fit
 RADIUS = 2.0  # R² for each regressor, of the weights of a robust fit: as of a robust logit
 _EVENTS = 0.3  # of the records, those that have the event, where nobody knows
+_TINY = 1e-9  # of a number that is divided by
 _LEAST_SHARE = 1e-3  # of the records, those with the event: a plan counts on no fewer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonsGround:
-    """Public: the coding with a constant first, its coordinates, and the offset with its rows'."""
+    """Public: the coding with a constant first and the strata's indicators last, after k slopes;
+    its coordinates, and the offset with its rows'.
+    """
 
     coding: Coding
     coordinates: Coordinates
     offset: PublicOffset
     offsets: FloatArray | float
     share: float
+    terms: int
 
     @property
     def slopes(self) -> Coding:
-        """Without the constant."""
-        return replace(self.coding, design=replace(self.coding.design, intercept=False))
+        """Without the constant and the indicators."""
+        coding, k = self.coding, self.terms
+        design = replace(coding.design, intercept=False, terms=coding.design.terms[:k])
+        return replace(coding, design=design, locations=coding.locations[:k])
 
 
 def persons_ground(
     asked: Hazards, facts: DatasetFacts, *, masked: bool = True
 ) -> PersonsGround | None:
     """None where no profile covers the columns."""
-    rows = draw_public_rows(asked.design, facts, masked=masked)
+    rows = draw_public_rows(asked.whole, facts, masked=masked)
     if rows is None or asked.design.response is None:
         return None
-    terms = code_terms(asked.design, rows)
+    terms = code_terms(asked.whole, rows)
     coding = Coding(
         terms.design, terms.locations, asked.design.response, Location(centre=0.0, scale=1.0)
     )
     coordinates = public_coordinates(coding.standardised(rows.X))
     offset = public_offset(asked.design, rows)
     offsets = 0.0 if asked.design.offset is None else rows.offset - offset.middle
-    return PersonsGround(coding, coordinates, offset, offsets, rows.share)
+    terms_asked = len(asked.design.terms)
+    return PersonsGround(coding, coordinates, offset, offsets, rows.share, terms_asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,15 +203,20 @@ class PartialPlan(Planned):
     def fine(self) -> FollowUp:
         """The follow-up on the whole grid."""
         asked = self.asked
-        one = FollowUpGroups(None, 0.0, ("",))
-        whole = FollowUp(asked.design, asked.time, asked.event, one, asked.cuts)
+        whole = FollowUp(asked.design, asked.time, asked.event, asked.strata, asked.cuts)
         return with_fine_grid(self.facts, whole)[0]
 
     def newton(self, ground: PersonsGround) -> PartialNewton:
         """The recipe on a public ground."""
         asked = self.asked
         columns = FollowUpColumns(
-            asked.design, asked.time, asked.event, asked.start, ground.offset.middle
+            asked.design,
+            asked.time,
+            asked.event,
+            asked.start,
+            ground.offset.middle,
+            asked.strata,
+            asked.cuts[-1],
         )
         return PartialNewton(
             whole=ground.coding,
@@ -217,6 +229,7 @@ class PartialPlan(Planned):
             columns=columns,
             cuts=asked.cuts,
             radius=RADIUS if self.robust else None,
+            strata=strata_means(ground.coding, ground.terms, asked.strata),
         )
 
     def run(self) -> Recipe:
@@ -246,15 +259,27 @@ def expected_risk(fine: FollowUp, facts: DatasetFacts, count: float) -> RiskTabl
     position = np.searchsorted(ends, times, side="left")
     leaving = np.bincount(position, minlength=len(ends) + 1) * count / len(times)
     at_risk = np.cumsum(leaving[::-1])[::-1][:-1]
-    ones = np.ones(len(ends))
-    return RiskTable(ends, share * leaving[:-1], np.maximum(at_risk, 1.0), ones)
+    of = _expected_shares(fine, facts)
+    events, at_risk = (np.outer(of, x).ravel() for x in (share * leaving[:-1], at_risk))
+    axis = one_after_the_other(ends, fine.size)
+    return RiskTable(axis, events, np.maximum(at_risk, 1.0), np.ones(len(axis)), fine.size)
+
+
+def _expected_shares(fine: FollowUp, facts: DatasetFacts) -> FloatArray:
+    """(G,) of the strata, by the profile where it counts them."""
+    column = facts.profile.columns.get(fine.groups.column or "") if facts.profile else None
+    if column is None or column.counts is None or len(column.counts) != fine.size:
+        return np.full(fine.size, 1 / fine.size)
+    counts = np.maximum(np.asarray(column.counts, dtype=np.float64), 0.0) + _TINY
+    return np.asarray(counts / counts.sum())
 
 
 def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> FloatArray:
     """(k,) privacy over sampling standard errors of the slopes, at β = 0."""
     k, count = sizes.size, sizes.expected_n
-    start = unwhitened(newton.coordinates, _WIDE * (k + 1))
-    model = PersonsModel(slopes_whitening(start), UNBOUNDED, newton.offset, 1.0, table, count)
+    start = unwhitened(newton.coordinates, _WIDE * newton.whole.size)
+    whitening = slopes_whitening(start, k, newton.strata, table.shares)
+    model = PersonsModel(whitening, UNBOUNDED, newton.offset, 1.0, table, count)
     theta = np.zeros(k)
     score = model.score_at(theta)
     J = model.curvature(score, theta, np.zeros((k, k)))
@@ -274,11 +299,13 @@ def plan_partial(
 ) -> PartialPlan:
     """Plans at `rho` (RHO_UNITS) from public facts alone."""
     ground, own = planned_ground(
-        facts, asked.design, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
+        facts, asked.whole, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
     )
     k, m = len(asked.design.terms), facts.schema.unit.max_rows
     sizes = Sizes(k, _WIDE * k, facts.n, facts.n * ground.share, m)
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
-    budget = plan_partial_budget(sizes, left, masked=masked, late=late)
+    budget = plan_partial_budget(
+        sizes, left, masked=masked, late=late, beside=ground.coding.size - k
+    )
     return PartialPlan(asked, facts, budget, ground, own, level, robust)

@@ -7,6 +7,7 @@ ln λ_j at the middle x₀ of the regressors is that of x̃ = 0: it moves with t
 interval and of noise, so that its covariance with β is −ū_j cov β.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from reticent_server.fitting.own_profile import profile_notes, spread_verdict
 from reticent_server.fitting.report import fit_result
 from reticent_server.fitting.special_columns import special
 from reticent_server.kinds.hazard_regression.partial_newton import PartialFit
-from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit
+from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit, StrataBaselines
+from reticent_server.kinds.hazard_regression.surv import Hazards
 
 if TYPE_CHECKING:
     from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan
@@ -58,6 +60,8 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
     result |= spread_verdict(plan.own_profile).applied(result)
     weighting = _weighting(found)
     robust = found.far is not None
+    G, V = len(plan.asked.strata.labels), np.array(result["covariance"])
+    baselines = [_baseline(coding.design.names, _stratum(found, g, G), V, middle) for g in range(G)]
     said = (WEIGHTED if robust else ESTIMAND).format(
         radius=weighting["radius_squared"], stop=found.stop
     )
@@ -67,10 +71,28 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         tuning=None,
         steps=plan.budget.fit.steps,
         shares=plan.shares,
-        estimand=said + special(plan.asked.design),
+        estimand=said + _stratified(plan.asked) + special(plan.asked.design),
         cuts=plan.asked.cuts,
         stop=found.stop,
-        baseline=_baseline(coding.design.names, found, np.array(result["covariance"]), middle),
+        baseline=baselines[0],
+        strata=_strata(plan.asked, baselines),
+    )
+
+
+def _stratum(found: PartialFit, g: int, strata: int) -> PartialFit:
+    """With the baseline of stratum g alone."""
+    J = len(found.hazards) // strata
+    here = slice(g * J, (g + 1) * J)
+    return replace(
+        found, hazards=found.hazards[here], errors=found.errors[here], means=found.means[here]
+    )
+
+
+def _strata(asked: Hazards, baselines: list[Baseline]) -> StrataBaselines | None:
+    """None without strata."""
+    column = asked.strata.column
+    return (
+        None if column is None else StrataBaselines(column, asked.strata.labels, tuple(baselines))
     )
 
 
@@ -78,12 +100,17 @@ def _long_tails(plan: "PartialPlan", found: PartialFit) -> list[str]:
     """Of Cox's target: the terms whose public rows have a tail that a few survivors may decide."""
     if found.far is not None:
         return []
-    far = skewness(plan.ground.coordinates)[1:]
+    far = skewness(plan.ground.coordinates)[1 : plan.ground.terms + 1]
     return [
         term.name
         for term, long in zip(found.coding.design.terms, trust.skewed(far), strict=True)
         if long and not term.dummy
     ]
+
+
+def _stratified(asked: Hazards) -> str:
+    column = asked.strata.column
+    return "" if column is None else f"; a baseline hazard of its own for each level of {column}"
 
 
 def _weighting(found: PartialFit) -> dict[str, Any]:

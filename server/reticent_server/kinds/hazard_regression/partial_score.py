@@ -37,7 +37,8 @@ from reticent_server.fitting.row_tail import LEANING, LengthGrid, TailShape, tai
 from reticent_server.fitting.trust import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.kinds.hazard_regression.offset import centred
-from reticent_server.kinds.shared.follow_up.question import EVENT, FollowUp
+from reticent_server.kinds.hazard_regression.strata import ONE_STRATUM
+from reticent_server.kinds.shared.follow_up.question import EVENT, FollowUp, FollowUpGroups
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.lengths import squared_lengths
 from reticent_server.numerics.mallows import mallows_weights
@@ -50,13 +51,17 @@ _LEAST_HAZARD = 1e-12  # of a cumulative hazard that is divided by
 
 @dataclass(frozen=True, slots=True)
 class FollowUpColumns:
-    """Which columns are a person's follow-up, and what is known of offsets: public."""
+    """Which columns are a person's follow-up, and what is known of offsets: public. strata, until:
+    the strata, each with follow-up up to then, one after the other (hazard_regression.strata).
+    """
 
     design: Design
     time: str
     event: str
     start: str | None
     middle: float = 0.0
+    strata: FollowUpGroups = ONE_STRATUM
+    until: float = np.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +154,12 @@ class Followed:
         ends = np.interp(begun + known.stop / rate, cumulative, nodes, right=np.inf)
         return Followed(self.start, np.minimum(self.time, ends), self.event * (self.time <= ends))
 
+    def in_stratum(self, group: FloatArray, until: float) -> "Followed":
+        """On the axis of all strata, group (rows,) 0, 1, …; follow-up ends at `until`."""
+        begins = group * until
+        start, time = (begins + np.minimum(x, until) for x in (self.start, self.time))
+        return Followed(start, time, self.event * (self.time <= until))
+
     def _over(self, nodes: FloatArray, values: FloatArray) -> FloatArray:
         """(rows,) what a piecewise linear function (K + 1,) grows by over the follow-up."""
         grown = np.interp(self.time, nodes, values) - np.interp(self.start, nodes, values)
@@ -165,6 +176,16 @@ def followed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[
     if columns.start:
         used = used & (start < time)
     return Followed(np.minimum(start, time), time, block.columns[columns.event]), used
+
+
+def placed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np.bool_]]:
+    """The same on the axis of all strata; a record of no stratum is not in use."""
+    persons, used = followed(columns, block)
+    if columns.strata.column is None:
+        return persons, used
+    group = columns.strata.codes(block)
+    inside = (group >= 0) & (group < len(columns.strata.labels))
+    return persons.in_stratum(np.where(inside, group, 0.0), columns.until), used & inside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -211,7 +232,7 @@ class PersonsMap:
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             u = coordinates(self.point.transform, x, block.scratch)
-            persons, used = followed(self.columns, block)
+            persons, used = placed(self.columns, block)
             W = self.point.transform
             scores, roots = persons.residuals(self.known, u, W, self.predictor(x, block))
             if self.far is not None:
@@ -250,7 +271,7 @@ class PartialLengthsMap(PersonsMap):
         scores, roots = self.parts(block)
         with np.errstate(all="ignore"):
             eta = self.predictor(standardised(self.coding, block), block)
-            persons, used = followed(self.columns, block)
+            persons, used = placed(self.columns, block)
             rest = persons.by_interval(np.asarray(self.cuts), self.known, eta)
         lengths = (np.sqrt(squared_lengths(v, np.empty(v.shape[1]))) for v in (scores, roots))
         first, second = (np.where(np.isfinite(x), x, 0.0) for x in lengths)
@@ -270,16 +291,16 @@ class PersonCellsMap:
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         J = self.asked.intervals
         persons, used = followed(self.columns, block)
-        _, interval, status, inside = self.asked.cells(block)
+        group, interval, status, inside = self.asked.cells(block)
         middles = np.append(self.middles, np.inf)
         within = np.where(inside, interval, J).astype(np.int64)
         late = (status != EVENT) & (persons.time > middles[within])
         used = used & inside
-        codes = np.where(used, status * (J + 1) + J - interval - late, -1.0)
+        codes = np.where(used, (2 * group + status) * (J + 1) + J - interval - late, -1.0)
         if self.columns.start is None:
             return (codes,)
         before = np.searchsorted(self.middles, persons.start, side="right")
-        return codes, np.where(used, J - before, -1.0)
+        return codes, np.where(used, group * (J + 1) + J - before, -1.0)
 
     @property
     def middles(self) -> FloatArray:

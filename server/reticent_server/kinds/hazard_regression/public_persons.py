@@ -22,6 +22,7 @@ Source: Breslow (1974), Biometrics 30.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import LocalRows
@@ -34,6 +35,7 @@ from reticent_server.kinds.hazard_regression.partial_score import (
     KnownBaseline,
     PartialScore,
 )
+from reticent_server.kinds.hazard_regression.strata import strata_of_rows
 from reticent_server.numerics.matrices import power
 from reticent_server.numerics.public_random import public_generator
 
@@ -47,17 +49,35 @@ _LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskTable:
     """ends: (K,) of the intervals. events, at_risk: (K,) numbers in them, at least 0. correction:
-    (K,) by what hazards are multiplied."""
+    (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other."""
 
     ends: FloatArray
     events: FloatArray
     at_risk: FloatArray
     correction: FloatArray
+    strata: int = 1
+
+    @property
+    def each(self) -> int:
+        """The number of a stratum's intervals."""
+        return len(self.ends) // self.strata
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """(G,) where the strata's last intervals stand."""
+        return np.arange(1, self.strata + 1) * self.each - 1
+
+    @property
+    def shares(self) -> FloatArray:
+        """(G,) of the persons, by stratum."""
+        entering = self.at_risk.reshape(self.strata, -1).max(axis=1)
+        return np.asarray(entering / entering.sum())
 
     @property
     def censoring(self) -> FloatArray:
         """(K,) the share of those at risk who leave in each interval without the event."""
         later = np.append(self.at_risk[1:], 0.0)
+        later[self.last] = 0.0
         left = self.at_risk - self.events - later
         return np.asarray(np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0))
 
@@ -81,24 +101,41 @@ def expected(
     """Of public rows U (rows, k) with predictors (rows,), in `count` records. far: (rows,) what
     they weigh.
     """
+    strata = strata_of_rows(len(U), table.shares)
+    far = np.broadcast_to(far, (len(U),))
+    found = [
+        _in_stratum(table, g, U[strata == g], eta[strata == g], far[strata == g])
+        for g in range(table.strata)
+    ]
+    hazards, means, information = zip(*found, strict=True)
+    return ExpectedRisk(
+        np.concatenate(hazards), np.concatenate(means), np.sum(information, axis=0) / count
+    )
+
+
+def _in_stratum(
+    table: RiskTable, g: int, U: FloatArray, eta: FloatArray, far: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Hazards (K/G,), means (K/G, k) and information (k, k) of stratum g."""
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
-    K, k = len(table.ends), U.shape[1]
+    K, k, begin = table.each, U.shape[1], g * table.each
     hazards, means, information = np.zeros(K), np.zeros((K, k)), np.zeros((k, k))
     left = np.ones(len(U))
     for j in range(K):
+        at = begin + j
         weights = left * rate
-        at_risk = max(float(table.at_risk[j]), _LEAST_AT_RISK)
+        at_risk = max(float(table.at_risk[at]), _LEAST_AT_RISK)
         mean = float(np.mean(weights) / max(float(np.mean(left)), _TINY))
-        hazard = float(table.events[j]) / (at_risk * max(mean, _TINY))
-        hazards[j] = min(hazard * float(table.correction[j]), _LARGEST / max(mean, 1e-9))
+        hazard = float(table.events[at]) / (at_risk * max(mean, _TINY))
+        hazards[j] = min(hazard * float(table.correction[at]), _LARGEST / max(mean, 1e-9))
         share = weights * far / max(float(np.sum(weights)), _TINY)
         kept = max(float(np.sum(share)), _TINY)
         means[j] = share @ U / kept
-        if table.events[j] > 0:
+        if table.events[at] > 0:
             V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
-            information += float(table.events[j]) * V
+            information += float(table.events[at]) * V
         left = left * np.exp(-hazards[j] * rate)
-    return ExpectedRisk(hazards, means, information / count)
+    return hazards, means, information
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,15 +160,31 @@ def public_persons(
     rng = public_generator("public persons", "follow-up", "0")
     n, (nodes, cumulative) = len(U), (known.nodes, known.cumulative)
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
-    until = np.interp(rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
-    kept = np.append(1.0, np.cumprod(1.0 - table.censoring))
-    drawn = rng.random(n)
-    leaves = np.interp(1.0 - drawn, 1.0 - kept, nodes, right=float(nodes[-1]))
-    time = np.minimum(np.minimum(until, leaves), nodes[-1])
-    persons = Followed(np.zeros(n), time, (until <= leaves).astype(np.float64))
+    g, until = strata_of_rows(n, table.shares), float(table.ends[table.each - 1])
+    begin = np.asarray(g * until, dtype=np.float64)
+    end = begin + until
+    begun = cumulative[g * table.each]
+    dies = np.interp(begun + rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
+    leaves = _leaving(table, rng.random(n), g)
+    time = np.minimum(np.minimum(dies, leaves), end)
+    persons = Followed(begin, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
     scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
-    spent = rate * np.interp(time, nodes, cumulative)
+    spent = rate * (np.interp(time, nodes, cumulative) - begun)
     return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent)
+
+
+def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> FloatArray:
+    """(rows,) when rows of the strata g (rows,) leave without the event, at uniform draws."""
+    found = np.empty(len(drawn))
+    censoring, K = table.censoring, table.each
+    for stratum in range(table.strata):
+        here = slice(stratum * K, (stratum + 1) * K)
+        ends = table.ends[here]
+        nodes = np.append(stratum * table.ends[K - 1], ends)
+        kept = np.append(1.0, np.cumprod(1.0 - censoring[here]))
+        inside = g == stratum
+        found[inside] = np.interp(1.0 - drawn[inside], 1.0 - kept, nodes, right=float(ends[-1]))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +252,13 @@ class PersonsModel(PublicModel):
         eta = U @ theta + self.offset
         found = expected(table, U, eta, self.count, self.far)
         rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
-        cumulative = np.append(0.0, np.cumsum(found.hazards))[:-1]
+        strata, each = strata_of_rows(len(U), table.shares), table.each
+        by_stratum = found.hazards.reshape(table.strata, each)
+        cumulative = (np.cumsum(by_stratum, axis=1) - by_stratum).ravel()
         first, second = np.zeros(len(L)), np.zeros(len(L))
-        for events, spent, mean in zip(table.events, cumulative, found.means, strict=True):
-            weights = rate * np.exp(-spent * rate)
+        rows = zip(table.events, cumulative, found.means, strict=True)
+        for j, (events, spent, mean) in enumerate(rows):
+            weights = rate * np.exp(-spent * rate) * (strata == j // each)
             share = weights / max(float(np.sum(weights)), _TINY)
             c = (moved - L @ mean) ** 2
             first += events * (share @ c)

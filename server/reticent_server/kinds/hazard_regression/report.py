@@ -52,16 +52,26 @@ class Baseline:
     covariance: list[list[float]]
 
 
+@dataclass(frozen=True, slots=True)
+class StrataBaselines:
+    """The baselines of the levels of a column."""
+
+    column: str
+    levels: tuple[str, ...]
+    baselines: tuple[Baseline, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardFit(RegressionResult):
     """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the
     cumulative hazard at which a person's follow-up ends. The matrix of `weighting` is (k, k + 1):
-    its rows begin with a constant.
+    its rows begin with a constant. With strata `baseline` is that of the first level.
     """
 
     cuts: tuple[float, ...]
     stop: float
     baseline: Baseline
+    strata: StrataBaselines | None = None
 
 
 def hazard_fit(

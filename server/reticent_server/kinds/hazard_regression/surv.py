@@ -18,7 +18,15 @@ from reticent_server.formula.labels import quote
 from reticent_server.formula.limits import Limits
 from reticent_server.formula.parse import column_of
 from reticent_server.formula.tokens import Cursor
+from reticent_server.kinds.hazard_regression.strata import (
+    MOST_STRATA,
+    ONE_STRATUM,
+    with_indicators,
+    without_strata,
+)
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.follow_up.question import FollowUpGroups
+from reticent_server.kinds.shared.tables import level_axis
 
 MOST_INTERVALS = 20
 """Of a baseline: each is a coefficient of the fit, and 16 at n = 5,000, epsilon = 1 made slopes
@@ -44,7 +52,8 @@ class Hazards:
     """A question's public terms. design: its response is the event; columns: all that is read.
 
     start: the column when a person comes under observation, None: 0. cuts: (J,) ends of the
-    intervals.
+    intervals. whole: the design with the strata's indicators as its last terms, the design itself
+    without strata.
     """
 
     design: Design
@@ -52,6 +61,13 @@ class Hazards:
     event: str
     start: str | None
     cuts: tuple[float, ...]
+    strata: FollowUpGroups = ONE_STRATUM
+    beside: Design | None = None
+
+    @property
+    def whole(self) -> Design:
+        """What the whitening is of."""
+        return self.design if self.beside is None else self.beside
 
 
 def parse_hazards(
@@ -63,9 +79,14 @@ def parse_hazards(
     *,
     offset: str | None = None,
     exposure: str | None = None,
+    strata: str | None = None,
 ) -> Hazards:
     """The question in public terms; rho: of the whole fit. Raises InvalidFormula or InvalidQuery
     with what to change."""
+    text, named = without_strata(text)
+    if named is not None and strata not in {None, named}:
+        raise InvalidQuery("Give strata once: in the formula, or as the field.")
+    strata = strata or named
     names, tilde = _left_side(text, facts.schema)
     time, event = names[-2:]
     start = names[0] if len(names) == 3 else None
@@ -83,12 +104,37 @@ def parse_hazards(
     if {offset, exposure} & set(names):
         raise InvalidQuery("The columns of Surv(...) cannot be the offset or the exposure.")
     design = offset_design(design, facts.schema, offset, exposure)
-    mask = mask_design(names, facts.schema, where)
+    design = _reading(design, facts.schema, names, where)
+    ends = _default_cuts(facts, measured, rho) if cuts is None else _checked_cuts(cuts, measured)
+    if strata is None:
+        return Hazards(design, time, event, start, ends)
+    groups = _strata(facts, strata, {*names, offset, exposure} | _read_by_terms(design))
+    beside = parse_formula(
+        head + with_indicators(text[tilde:], strata), facts.schema, where, profile=facts.profile
+    )
+    beside = offset_design(beside, facts.schema, offset, exposure)
+    beside = _reading(beside, facts.schema, (*names, strata), where)
+    if beside.terms[: len(design.terms)] != design.terms:
+        raise InvalidFormula("The strata cannot be among the terms.")
+    return Hazards(replace(beside, terms=design.terms), time, event, start, ends, groups, beside)
+
+
+def _reading(design: Design, schema: Schema, names: tuple[str, ...], where: str | None) -> Design:
+    """The design with the columns that are read beside its terms."""
+    mask = mask_design(names, schema, where)
     columns = tuple(dict.fromkeys((*design.columns, *mask.columns)))
     missing = tuple(dict.fromkeys((*design.missing_columns, *mask.missing_columns)))
-    design = replace(design, columns=columns, missing_columns=missing)
-    ends = _default_cuts(facts, measured, rho) if cuts is None else _checked_cuts(cuts, measured)
-    return Hazards(design, time, event, start, ends)
+    return replace(design, columns=columns, missing_columns=missing)
+
+
+def _strata(facts: DatasetFacts, name: str, used: set[str | None]) -> FollowUpGroups:
+    """The levels of the column."""
+    if name in used:
+        raise InvalidQuery("strata must be a column that the question does not use otherwise.")
+    axis = level_axis(declared(facts, name))
+    if not 1 < axis.size <= MOST_STRATA:
+        raise InvalidQuery(f"strata must be a column of two to {MOST_STRATA} levels.")
+    return FollowUpGroups(name, axis.lower, axis.levels)
 
 
 def _left_side(text: str, schema: Schema) -> tuple[tuple[str, ...], int]:
