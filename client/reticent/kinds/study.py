@@ -223,10 +223,11 @@ class Study(Release):
         """How much of x's effect on y goes through a mediator, in linear models. Raises
         InvalidFormula where a column is named twice.
         """
-        named = [self._columns.one(text) for text in (x, mediator, y)]
+        place = self._columns.one
+        first, between, last = place(x), place(mediator), place(y)
         fixed = [p for text in controls for p in self._columns.places(text)]
-        _different(*named, *fixed)
-        return mediation(self._moments, *named, fixed)
+        _different(first, between, last, *fixed)
+        return mediation(self._moments, first, between, last, fixed)
 
     def r2(self, formula: str) -> tuple[float, float, float]:
         """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta
