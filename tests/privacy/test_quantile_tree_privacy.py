@@ -17,7 +17,14 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.grids import cell_codes, repeats
-from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
+from support.attacks.selection_laws import (
+    ALPHAS,
+    distances,
+    divergence,
+    probabilities,
+    tree_law,
+    worst_rho,
+)
 
 FOUR = Grid(1.0, 4.0, integers=True)
 
@@ -138,16 +145,27 @@ def test_release_follows_the_law_that_was_audited() -> None:
 
 
 def test_levels_are_whole_parts_of_distances_in_ranks() -> None:
-    """⌊d|#{lo..k} − rN|⌋ by fractions, at ranks that are no whole numbers."""
+    """⌊d D_k⌋ by fractions, at ranks that are no whole numbers; one cell at least has level 0."""
     rng = np.random.default_rng(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
-        counts = rng.integers(0, 9, 30)
-        cumulative = np.concatenate([[0], np.cumsum(counts)])
+        cumulative = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 30))])
         for steps in (1, 7, 2**22):
-            expected = [
-                int(abs(Fraction(int(c)) - r * int(cumulative[-1])) * steps) for c in cumulative[1:]
-            ]
+            expected = [int(each * steps) for each in distances(cumulative, r)]
             assert quantile_tree.levels_of(cumulative, r, steps).tolist() == expected
+            assert 0 in expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_zeros_of_more_than_half_are_the_median(seed: int) -> None:
+    """54 % zeros beside empty candidates, on whose side of the rank four in a hundred records are
+    more than on that of any sub-cell's end: the median is 0, as it is of the records.
+    """
+    rng, n = np.random.default_rng(seed), 2_000
+    values = np.where(np.arange(n) < 0.54 * n, 0.0, rng.uniform(1000.0, 1e5, n))
+    grid = Grid(0.0, 1e5)
+    part = QuantileTree(grid, (0.5,), RHO_UNITS // 8, 1, repeats(grid))
+    counts = Private(quantile_tree.encode(part, cell_codes(values, grid)))
+    assert quantile_tree.release(part, counts).values[0] == 0.0
 
 
 @pytest.mark.parametrize("sub_cells", [1, 2, 8, 1024])

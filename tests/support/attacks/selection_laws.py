@@ -5,6 +5,7 @@ from.
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,16 @@ def exact_probabilities(levels: ArrayLike, ladder: Ladder) -> list[Fraction]:
         for m, o in zip(mantissas, octaves, strict=True)
     ]
     return [w / sum(weights) for w in weights]
+
+
+def distances(cumulative: ArrayLike, r: Fraction) -> list[Fraction]:
+    """How far the rank r N is from those of each cell. cumulative: counts at lower ends, and N."""
+    ends = [int(c) for c in np.asarray(cumulative)]
+    wanted = r * ends[-1]
+    return [
+        min(abs(low - wanted), abs(high - wanted)) * (not low <= wanted <= high)
+        for low, high in pairwise(ends)
+    ]
 
 
 def divergence(p: FloatArray, q: FloatArray, alpha: float) -> float:

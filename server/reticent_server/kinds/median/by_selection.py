@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A median by one selection from the public grid (kinds.shared.quantile_cells).
 
-The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of
-sensitivity m (rows per unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP
+The recursion of mechanisms.quantile_tree is one selection whose score is minus the distance of N/2
+from [#{x < c}, #{x ≤ c}], of sensitivity m (rows per unit), at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP
 (mechanisms.selection), so it costs no δ. With `per` the sensitivity is 1: a single selection moves
 by no more than one person's weight.
 
