@@ -182,6 +182,42 @@ def test_one_more_record_is_one_more_in_one_sub_cell(sub_cells: int) -> None:
         assert np.flatnonzero(moved)[0] // sub_cells == cell
 
 
+def test_a_record_moves_where_intervals_meet_by_no_more_than_one() -> None:
+    """All tables of up to three records in each of four sub-cells, two a candidate: one more record
+    moves every M_k by 0 or 1, and that of one candidate's two is in the middle of the second.
+    """
+    for counts in product(range(4), repeat=4):
+        for low in (0, 1):
+            ends = [met([c + (k == more) for k, c in enumerate(counts)], low) for more in range(5)]
+            moves = [tuple(each - ends[4]) for each in ends[:4]]
+            assert all(set(move) <= {0, 1} and move[-1] == 1 and move[0] == 0 for move in moves)
+    assert met([9, 5, 0, 8], 0).tolist() == [0, 11, 14, 18, 22]
+    assert met([9, 5, 0, 8], 1).tolist() == [0, 9, 14, 14, 22]
+
+
+def met(counts: Any, low: int) -> Any:
+    return quantile_tree.meeting(np.concatenate([[0], np.cumsum(counts)]), low, 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_are_split_where_the_rank_is(seed: int) -> None:
+    """A value with 40 % of the records, and the median three eighths into it: the split lies there,
+    and not an eighth farther, so that quartiles beside it err by noise alone.
+    """
+    rng, n = np.random.default_rng(seed), 20_000
+    values = rng.uniform(1.0, 1e5, n)
+    zeros = round(0.4 * n)
+    values[:zeros] = 0.0
+    values[zeros : zeros + round(0.35 * n)] *= -1
+    grid = Grid(-1e5, 1e5)
+    part = QuantileTree(grid, (0.2, 0.5, 0.875), RHO_UNITS // 8, 1, repeats(grid))
+    counts = Private(quantile_tree.encode(part, cell_codes(values, grid)))
+    found = quantile_tree.release(part, counts).values
+    ranks = np.searchsorted(np.sort(values), found)
+    assert found[1] == 0.0
+    assert np.abs(ranks[[0, 2]] - n * np.array([0.2, 0.875])).max() < 200
+
+
 def test_any_few_records_of_a_cell_are_spread_over_all_of_it() -> None:
     assert np.flatnonzero(quantile_tree.spread(np.array([2]), 8)).tolist() == [0, 4]
     assert np.flatnonzero(quantile_tree.spread(np.array([4]), 8)).tolist() == [0, 2, 4, 6]

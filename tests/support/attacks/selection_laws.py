@@ -78,7 +78,7 @@ def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], flo
             yield tuple(chosen[k] for k in sorted(chosen)), probability
             return
         (node, low, high), rest = tasks[0], tasks[1:]
-        inside = cumulative[low : high + 2]
+        inside = quantile_tree.meeting(cumulative[low : high + 2], low, part.repeats)
         levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.shared)
         for offset, p in enumerate(probabilities(levels, ladder)):
             cell = low + offset
