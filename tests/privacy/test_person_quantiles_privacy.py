@@ -31,7 +31,7 @@ from reticent_server.mechanisms.selection import Ladder
 from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 from support.attacks.recorder import Served
-from support.attacks.selection_laws import tree_law, worst_rho
+from support.attacks.selection_laws import distances, tree_law, worst_rho
 
 WHOLE = 1 << 26  # what a person weighs
 FOUR = Grid(1.0, 4.0, integers=True)
@@ -67,10 +67,13 @@ def test_persons_cost_what_is_charged_on_every_small_table(
 ) -> None:
     """Some persons, of whom one is any person of up to m rows on 4 cells: the exact loss is within
     ρ, and near it.
+
+    Of four cells one has the rank aimed at before and after: so near is a person who goes from the
+    last cell to the first, with others in all cells but one; no two or three others are nearer.
     """
     part, rng = shared(asked, 2 * RHO_UNITS, m), np.random.default_rng(3)
     worst = 0.0
-    for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), np.full((m, 3), [1.0, 1.0, 2.0])):
+    for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), np.full((m, 3), [0.0, 2.0, 3.0])):
         tables = [quantile_tree.encode(part, np.hstack([fixed, p])) for p in persons(4, m)]
         laws = [tree_law(part, counts) for counts in tables]
         arrays = [np.array([law.get(k, 0.0) for k in laws[0]]) for law in laws]
@@ -177,16 +180,13 @@ def test_persons_weigh_the_same_in_equal_parts_for_their_rows() -> None:
 
 
 def test_levels_of_weights_are_whole_parts_of_distances_in_persons() -> None:
-    """⌊d|#{lo..k} − rN|/W⌋ by fractions, up to 2²⁹ persons, where products do not fit 64 bits."""
+    """⌊d D_k/W⌋ by fractions, up to 2²⁹ persons, where products do not fit 64 bits."""
     rng = np.random.default_rng(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
         for most in (3 * WHOLE, WHOLE << 24):
             cumulative = np.concatenate([[0], np.cumsum(rng.integers(0, most, 30))])
             for steps in (1, 7, 2**22):
-                expected = [
-                    int(abs(Fraction(int(c)) - r * int(cumulative[-1])) * steps / WHOLE)
-                    for c in cumulative[1:]
-                ]
+                expected = [int(each * steps / WHOLE) for each in distances(cumulative, r)]
                 found = quantile_tree.levels_of(cumulative, r, steps, shared=True)
                 assert found.tolist() == expected
 

@@ -17,7 +17,14 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.grids import cell_codes, repeats
-from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
+from support.attacks.selection_laws import (
+    ALPHAS,
+    distances,
+    divergence,
+    probabilities,
+    tree_law,
+    worst_rho,
+)
 
 FOUR = Grid(1.0, 4.0, integers=True)
 
@@ -138,16 +145,27 @@ def test_release_follows_the_law_that_was_audited() -> None:
 
 
 def test_levels_are_whole_parts_of_distances_in_ranks() -> None:
-    """⌊d|#{lo..k} − rN|⌋ by fractions, at ranks that are no whole numbers."""
+    """⌊d D_k⌋ by fractions, at ranks that are no whole numbers; one cell at least has level 0."""
     rng = np.random.default_rng(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
-        counts = rng.integers(0, 9, 30)
-        cumulative = np.concatenate([[0], np.cumsum(counts)])
+        cumulative = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 30))])
         for steps in (1, 7, 2**22):
-            expected = [
-                int(abs(Fraction(int(c)) - r * int(cumulative[-1])) * steps) for c in cumulative[1:]
-            ]
+            expected = [int(each * steps) for each in distances(cumulative, r)]
             assert quantile_tree.levels_of(cumulative, r, steps).tolist() == expected
+            assert 0 in expected
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_zeros_of_more_than_half_are_the_median(seed: int) -> None:
+    """54 % zeros beside empty candidates, on whose side of the rank four in a hundred records are
+    more than on that of any sub-cell's end: the median is 0, as it is of the records.
+    """
+    rng, n = np.random.default_rng(seed), 2_000
+    values = np.where(np.arange(n) < 0.54 * n, 0.0, rng.uniform(1000.0, 1e5, n))
+    grid = Grid(0.0, 1e5)
+    part = QuantileTree(grid, (0.5,), RHO_UNITS // 8, 1, repeats(grid))
+    counts = Private(quantile_tree.encode(part, cell_codes(values, grid)))
+    assert quantile_tree.release(part, counts).values[0] == 0.0
 
 
 @pytest.mark.parametrize("sub_cells", [1, 2, 8, 1024])
@@ -162,6 +180,42 @@ def test_one_more_record_is_one_more_in_one_sub_cell(sub_cells: int) -> None:
         moved = quantile_tree.spread(more, sub_cells) - before
         assert sorted(moved[moved != 0].tolist()) == [1]
         assert np.flatnonzero(moved)[0] // sub_cells == cell
+
+
+def test_a_record_moves_where_intervals_meet_by_no_more_than_one() -> None:
+    """All tables of up to three records in each of four sub-cells, two a candidate: one more record
+    moves every M_k by 0 or 1, and that of one candidate's two is in the middle of the second.
+    """
+    for counts in product(range(4), repeat=4):
+        for low in (0, 1):
+            ends = [met([c + (k == more) for k, c in enumerate(counts)], low) for more in range(5)]
+            moves = [tuple(each - ends[4]) for each in ends[:4]]
+            assert all(set(move) <= {0, 1} and move[-1] == 1 and move[0] == 0 for move in moves)
+    assert met([9, 5, 0, 8], 0).tolist() == [0, 11, 14, 18, 22]
+    assert met([9, 5, 0, 8], 1).tolist() == [0, 9, 14, 14, 22]
+
+
+def met(counts: Any, low: int) -> Any:
+    return quantile_tree.meeting(np.concatenate([[0], np.cumsum(counts)]), low, 2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_are_split_where_the_rank_is(seed: int) -> None:
+    """A value with 40 % of the records, and the median three eighths into it: the split lies there,
+    and not an eighth farther, so that quartiles beside it err by noise alone.
+    """
+    rng, n = np.random.default_rng(seed), 20_000
+    values = rng.uniform(1.0, 1e5, n)
+    zeros = round(0.4 * n)
+    values[:zeros] = 0.0
+    values[zeros : zeros + round(0.35 * n)] *= -1
+    grid = Grid(-1e5, 1e5)
+    part = QuantileTree(grid, (0.2, 0.5, 0.875), RHO_UNITS // 8, 1, repeats(grid))
+    counts = Private(quantile_tree.encode(part, cell_codes(values, grid)))
+    found = quantile_tree.release(part, counts).values
+    ranks = np.searchsorted(np.sort(values), found)
+    assert found[1] == 0.0
+    assert np.abs(ranks[[0, 2]] - n * np.array([0.2, 0.875])).max() < 200
 
 
 def test_any_few_records_of_a_cell_are_spread_over_all_of_it() -> None:

@@ -8,21 +8,43 @@ probability, in non-decreasing order. Tier: unconditional, for every order of th
 Recipe (Kaplan, Schnapp & Stemmer 2022). Select the middle probability on all cells, split cells and
 records at the selected cell, and go on in both halves. In a sub-problem with cells lo..hi, the
 local rank aimed at is r·N, N being the number of records in those cells and
-r = (p − p_lo)/(p_hi − p_lo); the level of cell k is ⌊d·|#{records in lo..k} − r N|⌋, d the ladder's
-steps (mechanisms.selection).
+r = (p − p_lo)/(p_hi − p_lo). With A_k = #{records in lo..k}, the ranks of cell k are the interval
+[A_{k−1}, A_k] (of an empty cell one point), and its level is ⌊d D_k⌋, d the ladder's steps
+(mechanisms.selection) and D_k the distance of r N from that interval,
 
-*Ties.* Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each
-cell is therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell
+    D_k = max(0, A_{k−1} − r N, r N − A_k).
+
+*Ties.* By its upper end alone a cell of 54 % of the records would be as far from the median as an
+empty cell is whose A_k is 4 % of them off, and the empty ones beside it would be selected. By its
+interval it has level 0. The intervals of a sub-problem's cells cover [0, N], so that one of its
+cells always has level 0.
+
+Values that tie (a column that is 75 % zeros) would all fall on one side of a split. Each cell is
+therefore R sub-cells with the same candidate, over which its c records are spread: sub-cell
 number i gets ⌊c/R⌋, and one more if it is among the first c mod R in a fixed public order of the
 sub-cells. One more record in a cell is one more in one of its sub-cells, so counts of sub-cells are
 those of a table whose neighbours are the neighbours of this one. They depend on the numbers of
 records by cell alone: not on the order in which records are stored, nor on a key.
 
-Proof. Fix a level of the recursion and the selections above it; its sub-problems have disjoint
-ranges of cells. A record that leaves (or enters) a sub-problem moves #{lo..k} by 0 or 1 and rN by
-r, so their difference by at most s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves
-N as it is, so moves it by at most 1. Levels, being rounded down to whole numbers, move by at most
-⌈s d⌉, or d. A selection whose levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one
+A split lies at the upper end of the sub-cell that is selected, so of two neighbours with the same
+candidate the one whose upper end is nearer to the rank is the better: between them the intervals
+meet at M_k = ⌊(A_k + A_{k+1})/2⌋, in the middle of the second, and elsewhere at M_k = A_k. In all
+that follows a sub-cell is a cell, and M_k takes the place of A_k in D_k. As M_k is a half of two
+sums of counts, rounded down, and a record moves each of the two by −1, 0 or 1, it moves M_k by −1,
+0 or 1 too, in the direction in which it moves them; persons of whole weights, which move both by no
+less than −a and no more than b, a and b whole, move it by no more either.
+
+Proof. Fix a level of the recursion and the selections above it: they say which range of cells each
+of its sub-problems has, and these are disjoint. Let E_k = M_k − r N for k = lo − 1..hi, with
+M_{lo−1} = 0. A record that leaves (or enters) a sub-problem moves each M_k by 0 or 1, all in one
+direction, and r N by r in the same direction, so each E_k, that of no cell at all too, by at most
+s = max(r, 1 − r) ≤ 1; one that moves within a sub-problem leaves N as it is, so moves each E_k by
+at most 1. The level of a cell is a function of the two ends alone, D_k = max(0, E_{k−1}, −E_k): the
+larger of numbers each of which moves by at most t moves by at most t. So D_k moves by at most what
+an end does, s or 1, though a record may move both ends; and of the m rows of a unit, one replaced
+after the other, by at most m t. Levels, being rounded down to whole numbers, move by at most ⌈s d⌉,
+or d: that is the bound of an upper end alone. It is attained by empty cells, whose two ends are
+one, beside a cell that has the rank on both tables and weighs next to nothing. A selection whose levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one
 whose levels stay costs nothing, and the sub-problems of a level are independent given those above:
 one replacement costs at most
 
@@ -33,11 +55,13 @@ inequality in the L2 norm over sub-problems). Levels of the recursion compose. (
 single cell may share it with its neighbour: its selection is constant.)
 
 *Persons of equal weight* (`shared`). A person has T codes, none to m, and each of them weighs ⌊W/T⌋
-of W = 2²⁶, so a person weighs at most W; #{} and N above are sums of weights, levels are
-⌊d·|#{lo..k} − r N|/W⌋, and neighbours replace one person. Given the others, spreading ties gives a
-person's weight in a cell to the cell's sub-cells, none of them less than 0. Let a_j and b_j be the
-shares of W that the person has in sub-problem j before and after, Σ a_j ≤ 1, Σ b_j ≤ 1: the
-difference there moves by at most t_j = max(r a_j + (1 − r) b_j, (1 − r) a_j + r b_j). Σ t_j² is
+of W = 2²⁶, so a person weighs at most W; M_k and N above are of sums of weights, levels are
+⌊d·D_k/W⌋, and neighbours replace one person. Given the others, spreading ties gives a person's
+weight in a cell to the cell's sub-cells, none of them less than 0. Let a_j and b_j be the shares of
+W that the person has in sub-problem j before and after, Σ a_j ≤ 1, Σ b_j ≤ 1. M_k/W moves by z,
+−a_j ≤ z ≤ b_j (0 for no cell at all), and E_k/W by z − r (b_j − a_j), for every k between
+−(1 − r) a_j − r b_j and r a_j + (1 − r) b_j. Each end of a cell, and
+so D_k/W, moves by at most t_j = max(r a_j + (1 − r) b_j, (1 − r) a_j + r b_j). Σ t_j² is
 convex in (a, b), so at most what it is at a corner, where each of a and b is in one sub-problem or
 in none: max(1, s₁² + s₂²), the bound of a row. Levels move by ⌈t_j d⌉ < t_j d + 1 at most, so by
 the triangle inequality over the J sub-problems of a level it costs at most
@@ -272,7 +296,7 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     tasks: list[tuple[_Node, int, int]] = [(root, 0, len(counts) - 1)]
     while tasks:
         node, low, high = tasks.pop()
-        inside = cumulative[low : high + 2]
+        inside = meeting(cumulative[low : high + 2], low, part.repeats)
         found = levels_of(inside, node.rank(exact), steps.steps, part.shared)
         cell = low + selection.select(Private(found), steps)
         chosen[node.middle] = cell
@@ -284,16 +308,28 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     return Released(values=part.candidates.points[chosen // part.repeats], sd=0.0)
 
 
+def meeting(cumulative: IntArray, low: int, repeats: int) -> IntArray:
+    """M (cells + 1,), where the intervals of the cells from `low` on meet. cumulative: counts at
+    the cells' lower ends, and the count of all."""
+    ends, counts = cumulative.copy(), np.diff(cumulative)
+    joined = (low + np.arange(1, len(counts))) % repeats > 0
+    ends[1:-1] += np.where(joined, counts[1:] // 2, 0)
+    return np.asarray(ends, dtype=np.int64)
+
+
 def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = False) -> IntArray:
-    """⌊d·|#{lo..k} − r N|⌋ (cells,), exactly. cumulative: counts at the cells' lower ends, and N;
-    shared: in 1/W."""
-    inside = cumulative[1:] - cumulative[0]
-    wanted = r * int(inside[-1]) * steps
-    floor = wanted.numerator // wanted.denominator
-    if not shared:
-        inside *= steps
-        return np.asarray(np.maximum(inside - ceil(wanted), floor - inside), dtype=np.int64)
-    return np.maximum(_in_persons(inside, steps, ceil(wanted)), _in_persons(inside, -steps, -floor))
+    """⌊d·max(0, M_{k−1} − r N, r N − M_k)⌋ (cells,), exactly. cumulative: where the intervals begin,
+    and N; shared: in 1/W."""
+    ends = cumulative - cumulative[0]
+    wanted = r * int(ends[-1]) * steps
+    floor, ceiling = wanted.numerator // wanted.denominator, ceil(wanted)
+    if shared:
+        above = _in_persons(ends[:-1], steps, ceiling)
+        under = _in_persons(ends[1:], -steps, -floor)
+    else:
+        ends *= steps
+        above, under = ends[:-1] - ceiling, floor - ends[1:]
+    return np.asarray(np.maximum(np.maximum(above, under), 0), dtype=np.int64)
 
 
 def _in_persons(inside: IntArray, steps: int, less: int) -> IntArray:

@@ -121,7 +121,9 @@ def test_fewer_records_in_use_mean_wider_intervals() -> None:
 @pytest.mark.parametrize("share", [0.505, 0.54])
 def test_an_end_in_the_gap_beside_a_shared_value_is_not_believed(share: float) -> None:
     """Zeros of slightly more than half, and nothing up to 3,000: the law's median is 0, and of the
-    gap's thousands of candidates the noise chooses one in most tables."""
+    gap's thousands of candidates the noise chooses one in most tables, of an end that is aimed
+    beyond the zeros. Of 54 % zeros both ends may be 0: more have it than sampling explains."""
+    wide = share > 0.52
     rng, plan = (
         np.random.default_rng(5),
         planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True)),
@@ -129,9 +131,11 @@ def test_an_end_in_the_gap_beside_a_shared_value_is_not_believed(share: float) -
     for _ in range(6):
         values = np.where(np.arange(N) < share * N, 0.0, 3000 + pay(rng))
         ((low, high),) = answer(plan, block(values))["confidence_intervals"]
-        assert low == 0.0 < high
+        assert low == 0.0 <= high
+        assert high > 0.0 or wide
         ((low, high),) = answer(plan, block(5e4 - values))["confidence_intervals"]
-        assert low < 5e4 <= high
+        assert low <= 5e4 <= high
+        assert low < 5e4 or wide
 
 
 def test_ends_that_the_counts_do_not_tell_are_bounds() -> None:

@@ -5,6 +5,7 @@ from.
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,16 @@ def exact_probabilities(levels: ArrayLike, ladder: Ladder) -> list[Fraction]:
     return [w / sum(weights) for w in weights]
 
 
+def distances(cumulative: ArrayLike, r: Fraction) -> list[Fraction]:
+    """How far the rank r N is from those of each cell. cumulative: counts at lower ends, and N."""
+    ends = [int(c) for c in np.asarray(cumulative)]
+    wanted = r * ends[-1]
+    return [
+        min(abs(low - wanted), abs(high - wanted)) * (not low <= wanted <= high)
+        for low, high in pairwise(ends)
+    ]
+
+
 def divergence(p: FloatArray, q: FloatArray, alpha: float) -> float:
     """D_α(P‖Q) of two laws on the same points."""
     x, y = np.log(p), np.log(q)
@@ -67,7 +78,7 @@ def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], flo
             yield tuple(chosen[k] for k in sorted(chosen)), probability
             return
         (node, low, high), rest = tasks[0], tasks[1:]
-        inside = cumulative[low : high + 2]
+        inside = quantile_tree.meeting(cumulative[low : high + 2], low, part.repeats)
         levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.shared)
         for offset, p in enumerate(probabilities(levels, ladder)):
             cell = low + offset

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A median by one selection from the public grid (kinds.shared.quantile_cells).
 
-The recursion of mechanisms.quantile_tree is one selection with score −|#{x ≤ c} − N/2| of
-sensitivity m (rows per unit) at the scale b = 2m/ε: the exponential mechanism, ε-DP and ε²/8-zCDP
-(mechanisms.selection), so it costs no δ. With `per` the sensitivity is 1: a single selection moves
-by no more than one person's weight.
+The recursion of mechanisms.quantile_tree is one selection whose score is minus the distance of N/2
+from the ranks of c (*Ties* there), of sensitivity m (rows per unit), at the scale b = 2m/ε: the
+exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. With `per` the
+sensitivity is 1: a single selection moves by no more than one person's weight.
 
 By group there is one selection a group, all in one pass and charge (mechanisms.disjoint_groups). A
 selection's levels move by d when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε;
