@@ -69,11 +69,13 @@ def test_persons_cost_what_is_charged_on_every_small_table(
     ρ, and near it.
 
     Of four cells one has the rank aimed at before and after: so near is a person who goes from the
-    last cell to the first, with others in all cells but one; no two or three others are nearer.
+    last cell to the first, with others in all cells but one (no two or three others are nearer), or
+    most of them in one for ranks far from the middle.
     """
     part, rng = shared(asked, 2 * RHO_UNITS, m), np.random.default_rng(3)
     worst = 0.0
-    for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), np.full((m, 3), [0.0, 2.0, 3.0])):
+    near = [np.full((m, len(cells)), cells) for cells in ([0.0, 2, 3], [1.0, 2, 2, 2])]
+    for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), *near):
         tables = [quantile_tree.encode(part, np.hstack([fixed, p])) for p in persons(4, m)]
         laws = [tree_law(part, counts) for counts in tables]
         arrays = [np.array([law.get(k, 0.0) for k in laws[0]]) for law in laws]
