@@ -35,8 +35,9 @@ class Estimate:
 class Value:
     """A number without a standard error, in the units of the data.
 
-    confidence_interval: counts sampling and noise, where it was asked for. bin: the bin of the test of safety that the value is in. quartiles: that a range is the
-    difference of. tuning: c of an M-estimate.
+    confidence_interval: counts sampling and noise, where it was asked for. bin: the bin of the test
+    of safety that the value is in. quartiles: that a range is the difference of. tuning: c of an
+    M-estimate.
     """
 
     value: float
