@@ -96,9 +96,10 @@ def _seeded_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     """Noise comes from a seed, in each test its own: no test fails by luck. Those marked real_noise
     draw from the system's random bits; each says how seldom it fails by luck.
     """
-    if request.node.get_closest_marker("real_noise") is None:
-        from support.attacks.seeded_noise import seed_noise
+    from support.attacks.seeded_noise import is_seeded, seed_noise
 
+    assert not is_seeded(), "a fixture has left its seed behind"
+    if request.node.get_closest_marker("real_noise") is None:
         seed_noise(monkeypatch, request.node.nodeid)
 
 

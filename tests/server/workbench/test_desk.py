@@ -24,7 +24,6 @@ from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.workbench.analyses import ANALYSES, study_of
 from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
-from support.attacks.seeded_noise import seed_noise
 from support.installations.bench import Bench, Browser
 from support.installations.small import Installation, copied, opened
 
@@ -47,12 +46,7 @@ def studies(
 ) -> Iterator[tuple[Bench, dict[str, Any], dict[str, Any]]]:
     """A bench, a study of ana's, and one by groups; noise by a seed."""
     directory = tmp_path_factory.mktemp("desk") / "bench"
-    with (
-        copied(installation_template, directory) as own,
-        opened(own.settings) as services,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        seed_noise(patch, "the study desk")
+    with copied(installation_template, directory) as own, opened(own.settings) as services:
         ana = services.access.authenticate(own.keys["ana"])
         assert ana is not None
         made = [

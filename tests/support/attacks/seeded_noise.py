@@ -41,3 +41,8 @@ def seed_noise(patch: pytest.MonkeyPatch, name: str) -> None:
     patch.setattr(_sampler.Laplace, "add", laplace)
     patch.setattr(_sampler, "words", words)
     patch.setattr(_sampler, "below", below)
+
+
+def is_seeded() -> bool:
+    """Whether noise comes from a seed now."""
+    return _sampler.DiscreteGaussian.add.__module__ == __name__
