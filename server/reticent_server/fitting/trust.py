@@ -447,17 +447,19 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CutWords:
-    """What a model's replies say of a cut. robust: how the target is asked for that few records do
-    not decide; bends: what is not linear in the coefficients.
+    """What a model's replies say of a cut. instead: how the target is asked for that few records do
+    not decide, with a comma, or nothing where it was asked; bends: what is not linear in the
+    coefficients.
     """
 
-    robust: str
+    instead: str
     bends: str = "mean response"
 
 
-OF_LINES = CutWords('loss="huber"')
-OF_MEANS = CutWords('target="robust"')
-OF_HAZARDS = CutWords('target="robust"', bends="hazard")
+OF_LINES = CutWords('loss="huber", for ')
+OF_MEANS = CutWords('target="robust", for ')
+OF_HAZARDS = CutWords('target="robust", for ', bends="hazard")
+OF_ROBUST_HAZARDS = CutWords("", bends="hazard")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -501,7 +503,7 @@ class CoefficientFlags:
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. "
-                f"Ask for {words.robust}, for a logarithm of what has the long tail, or for a "
+                f"Ask for {words.instead}a logarithm of what has the long tail, or for a "
                 "larger epsilon."
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)

@@ -74,19 +74,20 @@ def test_a_coefficient_that_the_bend_decides_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "robust"),
+    ("words", "instead"),
     [
-        (trust.OF_LINES, 'loss="huber"'),
-        (trust.OF_MEANS, 'target="robust"'),
-        (trust.OF_HAZARDS, 'target="robust"'),
+        (trust.OF_LINES, 'loss="huber", for '),
+        (trust.OF_MEANS, 'target="robust", for '),
+        (trust.OF_HAZARDS, 'target="robust", for '),
+        (trust.OF_ROBUST_HAZARDS, ""),
     ],
 )
 def test_what_few_records_decide_is_to_be_asked_of_the_robust_target_by_its_name(
-    words: trust.CutWords, robust: str
+    words: trust.CutWords, instead: str
 ) -> None:
     flags = trust.CoefficientFlags(np.array([False]), np.array([False]), heavy=np.array([True]))
     (said,) = flags.tail_warnings(["a"], np.zeros(1), 60.0, words)
-    assert f"Ask for {robust}, for a logarithm" in said
+    assert f"Ask for {instead}a logarithm" in said
 
 
 def test_a_fit_with_exposures_starts_at_the_rate_of_the_whole() -> None:

@@ -51,7 +51,7 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         level=plan.level,
         n=plan.facts.n,
         radius_squared=_UNBOUNDED,
-        words=trust.OF_HAZARDS,
+        words=trust.OF_HAZARDS if found.far is None else trust.OF_ROBUST_HAZARDS,
     )
     if long := _long_tails(plan, found):
         result |= trust.without_intervals(result, long)

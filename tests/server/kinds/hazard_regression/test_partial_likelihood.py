@@ -10,6 +10,7 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.kinds.hazard_regression.kind import KIND, ONE_ROW, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
 from reticent_server.kinds.shared import answers
@@ -253,3 +254,18 @@ def test_a_target_is_named_and_wants_one_row_a_person() -> None:
     with pytest.raises(InvalidQuery, match="one row"):
         KIND.plan(facts_of(500, COLUMNS, known, max_rows=3), cox_, offer(1.0))
     assert "robust" in ONE_ROW
+
+
+@pytest.mark.parametrize("robust", [False, True])
+def test_what_few_persons_decide_is_told_what_else_to_ask(
+    robust: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The robust target where Cox's was asked, and no loss, which hazards do not have."""
+    monkeypatch.setattr(trust, "heavy_tails", lambda taken, *_, **__: np.full(len(taken), True))
+    data = persons(np.random.default_rng(18), 3000)
+    fit = outcome(planned_partial(data, QUIET, robust=robust), whole(data))
+    (said,) = [
+        text for text in fit.warnings if "persons decide" in text or "records decide" in text
+    ]
+    assert ('target="robust"' in said) is not robust
+    assert "loss" not in said
