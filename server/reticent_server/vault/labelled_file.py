@@ -27,6 +27,9 @@ _XPORT = b"HEADER"
 _MOST_LABELS = 1024
 """Labels that are proposed as levels of a column, of which it has at most so many."""
 
+_MOST_CHARACTERS = 200
+"""Of a label: they are read as one line."""
+
 
 def labelled_columns(path: Path, reading: Reading) -> list[FileColumn]:
     """The columns, with the dictionary's labels. Raises CuratorError."""
@@ -35,7 +38,7 @@ def labelled_columns(path: Path, reading: Reading) -> list[FileColumn]:
 
 
 def _column(name: str, meta: Any) -> FileColumn:
-    label = " ".join((meta.column_names_to_labels.get(name) or "").split())
+    label = _printable(meta.column_names_to_labels.get(name) or "")
     missing = meta.missing_ranges.get(name) or meta.missing_user_values.get(name) or []
     levels = _levels(meta.variable_value_labels.get(name, {}), missing)
     return FileColumn(name, label, levels if len(levels) > 1 else (), has_missing=bool(missing))
@@ -48,9 +51,15 @@ def _levels(
     codes: dict[str, list[str]] = {}
     for code, label in list(labels.items())[:_MOST_LABELS]:
         if not _is_missing(code, missing):
-            text = " ".join(str(label).split())[:200] or _text(code)
+            text = _printable(str(label)) or _text(code)
             codes.setdefault(text, []).append(_text(code))
     return tuple((label, tuple(each)) for label, each in codes.items())
+
+
+def _printable(text: str) -> str:
+    """One line, without control characters: it stands in drafts of schemas and on pages."""
+    words = "".join(c if c.isprintable() else " " for c in text).split()
+    return " ".join(words)[:_MOST_CHARACTERS]
 
 
 def _is_missing(code: object, missing: Sequence[Any]) -> bool:

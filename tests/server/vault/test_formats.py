@@ -16,6 +16,7 @@ import pyarrow.feather
 import pyreadstat
 import pytest
 import xlsxwriter
+import yaml
 
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.domain.reading import UNSAID, Reading
@@ -131,6 +132,21 @@ def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> Non
     assert read["name"] == ["ä", "b", None, "d"]
     assert read["day"][0] == date(2020, 1, 1)
     assert 'sex: {kind: categorical, levels: {"Male": ["1"], "Female": ["2"]}' in draft_schema(file)
+
+
+def test_labels_of_strangers_are_one_short_line_of_text(tmp_path: Path) -> None:
+    """In the draft they stand in a comment, which a line end or a control character would end."""
+    file = tmp_path / "a.sav"
+    label = "Sex\x07\x1b[31m\n  unit: {column: id}\x85" + "x" * 220
+    values = {"sex": {1.0: "Ma\x00\x08le", 2.0: "Female"}}
+    pyreadstat.write_sav(
+        FRAME, str(file), column_labels={"sex": label}, variable_value_labels=values
+    )
+    (column,) = [each for each in propose(file).columns if each.source == "sex"]
+    assert column.label.startswith("Sex [31m unit: {column: id} x")
+    assert len(column.label) == 200
+    assert all(text.isprintable() for text, _ in column.levels)
+    assert yaml.safe_load(draft_schema(file))["unit"] != {"column": "id"}
 
 
 def test_stata_and_sas(tmp_path: Path) -> None:
