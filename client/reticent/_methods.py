@@ -623,7 +623,8 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          quarters as much noise again, as their budget buys the ends of the intervals too. An
+          end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
@@ -667,7 +668,8 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          quarters as much noise again, as their budget buys the ends of the intervals too. An
+          end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
@@ -710,7 +712,8 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. Of
+          quarters as much noise again, as their budget buys the ends of the intervals too. An
+          end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)

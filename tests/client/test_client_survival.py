@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reticent import InvalidQuery, SurvivalCurves
+from reticent.kinds.survival_curve import Curve
 from reticent.lifelines import KaplanMeierFitter
 
 CURVE = {
@@ -120,3 +121,8 @@ def test_numbers_at_risk_stand_under_the_plot() -> None:
     bare = released().plot(at_risk=False)
     assert not bare.texts
     plt.close(bare.figure)
+
+
+def test_a_release_without_means_by_time_says_so() -> None:
+    with pytest.raises(ValueError, match="the horizon's mean alone"):
+        Curve("", {"times": [1.0, 2.0]}).rmst(1.0)

@@ -101,6 +101,8 @@ class Curve:
         interval. Free. Raises ValueError for another time.
         """
         places = np.flatnonzero(np.isclose(self.times, tau, rtol=1e-9, atol=0.0))
+        if "restricted_means" not in self.content:
+            raise ValueError("this release is of a server that gave the horizon's mean alone")
         if not len(places):
             raise ValueError(
                 "restricted means are released up to each of the times; ask with this one among "
