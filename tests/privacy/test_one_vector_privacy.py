@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from reticent_server.certificate.scales import drawn_scales
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.scratch import FRESH
 from reticent_server.domain.steps import CountSum, GramSum, OneVector, Scaled, SumStep, VectorSum
 from reticent_server.mechanisms import one_vector, registry
 from reticent_server.mechanisms.quantise import GRAM_BITS, granule
-from support.attacks.privacy_losses import drawn_scales
 
 UNIT = RHO_UNITS // 100
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from reticent_server.certificate.pool import table_of, units
+from reticent_server.certificate.search import searched
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import ABSENT, Unit
@@ -20,7 +22,6 @@ from reticent_server.kinds.example import SCHEMA, rows
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.pipeline import planning
 from reticent_server.web.bodies import RequestBody
-from support.attacks.search import searched, table_of, units
 from support.attacks.seeded_noise import seed_noise
 from support.kinds.examples import QUERIES
 

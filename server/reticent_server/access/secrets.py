@@ -23,11 +23,13 @@ LARGEST_FILE = 1 << 20
 @dataclass(frozen=True, slots=True)
 class Secrets:
     """peppers: the HMAC keys under which API keys are stored. sources: URLs of databases, by name.
-    persons: the key under which the vault keeps names of persons; empty: none yet."""
+    persons: the key under which the vault keeps names of persons; empty: none yet. signing: the key
+    of documents that the installation signs, a JSON Web Key; empty: none yet."""
 
     peppers: Peppers
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     persons: bytes = field(default=b"", repr=False)
+    signing: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def create_secrets(path: Path) -> Secrets:
@@ -85,6 +87,8 @@ def secrets_text(secrets: Secrets) -> str:
         document["sources"] = dict(secrets.sources)
     if secrets.persons:
         document["persons"] = secrets.persons.hex()
+    if secrets.signing:
+        document["signing"] = dict(secrets.signing)
     return json.dumps(document)
 
 
@@ -111,6 +115,7 @@ def parse_secrets(place: str, text: bytes) -> Secrets:
         newest = str(document.get("newest", FIRST))
         sources = {str(name): str(url) for name, url in document.get("sources", {}).items()}
         persons = bytes.fromhex(document.get("persons", ""))
-        return Secrets(Peppers(peppers, newest), sources, persons)
+        signing = {str(k): str(value) for k, value in document.get("signing", {}).items()}
+        return Secrets(Peppers(peppers, newest), sources, persons, signing)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CuratorError(f"{place} is not a secrets file; restore it from a backup.") from None

@@ -61,6 +61,9 @@ COMMANDS = {
     "project": Command("Decide requests for projects, list and close projects."),
     "budget": Command("Set, show and credit privacy budgets."),
     "ledger": Command("Show, verify, anchor and export the ledger."),
+    "certify": Command(
+        "Say what is promised here, replayed on this installation and signed.", False
+    ),
     "serve": Command("Answer analysts over HTTP.", False),
     "demo": Command("A whole session on real data: load, budget, serve, fit, print.", False),
 }

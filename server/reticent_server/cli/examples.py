@@ -84,6 +84,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ledger verify": ("reticent ledger verify",),
     "ledger head": ("reticent ledger head > head.txt",),
     "ledger export": ("reticent ledger export > ledger.jsonl",),
+    "certify": (
+        "reticent certify --kind mean --kind crosstab --out certificate",
+        "reticent certify --check certificate.jws",
+    ),
     "serve": ("reticent serve", "reticent serve --port 8080 --curator-port 8081 --workers 2"),
     "demo": ("reticent demo", "reticent demo --keep somewhere"),
 }

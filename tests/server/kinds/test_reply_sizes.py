@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.attacks.search import table_of
 
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Planned
@@ -23,7 +24,6 @@ from reticent_server.errors import ReticentError
 from reticent_server.kinds import KINDS, example
 from reticent_server.kinds.did.kind import Did
 from reticent_server.pipeline import planning
-from support.attacks.search import table_of
 from support.attacks.seeded_noise import seed_noise
 from support.kinds.dearest import FACTS, dear_questions
 from support.kinds.recipes import released

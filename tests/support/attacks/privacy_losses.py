@@ -8,50 +8,21 @@ missing clip or a contribution that depends on other records all raise it above 
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import pytest
 
+from reticent_server.certificate.scales import drawn_scales, entries
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.private import Private
 from reticent_server.domain.steps import (
     Block,
     Contribution,
     FloatArray,
-    GramSum,
     Part,
     QuantileTree,
     RunningCounts,
     SumStep,
 )
-from reticent_server.mechanisms import _sampler, noisy_sum, quantile_tree, registry, running_counts
+from reticent_server.mechanisms import noisy_sum, quantile_tree, registry, running_counts
 from reticent_server.mechanisms._sampler import IntArray
 from support.fits.regressions import totals, whole
-
-
-class _Recorder:
-    """Takes the place of the sampler's Gaussian: keeps the scales in the order of the draws."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.scales: list[float] = []
-        real = _sampler.DiscreteGaussian.add
-
-        def add(noise: _sampler.DiscreteGaussian, values: IntArray) -> IntArray:
-            self.scales.append(noise.scale)
-            return real(noise, values)
-
-        monkeypatch.setattr(_sampler.DiscreteGaussian, "add", add)
-
-
-def drawn_scales(part: Part, sums: IntArray) -> FloatArray:
-    """The σ of every noisy entry, in the shape of `sums`, read off the draws of a release."""
-    with pytest.MonkeyPatch.context() as patch:
-        recorder = _Recorder(patch)
-        registry.release(part, Private(sums))
-    if not isinstance(part, GramSum):
-        return np.full(sums.shape, recorder.scales[0])
-    scales = np.full(sums.shape, np.inf)
-    scales[np.triu_indices(part.size, 1)] = recorder.scales[0]
-    np.fill_diagonal(scales, recorder.scales[1])
-    return scales
 
 
 def loss(part: Part, table: Contribution, neighbour: Contribution) -> float:
@@ -64,11 +35,6 @@ def loss_of_sums(part: Part, sums: IntArray, others: IntArray) -> float:
     difference = entries(part, sums - others).astype(float)
     rho = float((difference**2 / (2 * drawn_scales(part, sums) ** 2)).sum())
     return rho * float(RHO_UNITS)
-
-
-def entries(part: Part, sums: IntArray) -> IntArray:
-    """The integers that the noise is added to, a linear function of the sums."""
-    return running_counts.factored(part, sums) if isinstance(part, RunningCounts) else sums
 
 
 def sensitivity(part: Part) -> float:

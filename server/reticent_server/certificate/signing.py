@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures of this installation: JSON Web Signatures (RFC 7515) with Ed25519 (RFC 9864).
+
+The key is made at the first use and kept with the secrets. Its fingerprint, the key's thumbprint of
+RFC 7638, is what a curator publishes once; who has it can check every document that follows without
+asking the server.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from joserfc import jws
+from joserfc.errors import JoseError
+from joserfc.jwk import OKPKey
+
+from reticent_server.access.secret_places import SecretsPlace
+from reticent_server.errors import CuratorError
+
+ALGORITHM = "Ed25519"
+
+_NO_KEY = (
+    "The secrets lack the key that documents are signed with, and it cannot be written there: add "
+    '"signing": {…} with a JSON Web Key of the curve Ed25519, private part included.'
+)
+
+_NOT_SIGNED = "This is no document that a Reticent installation has signed, or it was changed."
+
+
+def sign(place: SecretsPlace, payload: bytes) -> str:
+    """The compact form of a signature over `payload`, with the public key in its header. Raises
+    CuratorError where the secrets hold no key and cannot be written.
+    """
+    key = _key(place)
+    header = {"alg": ALGORITHM, "jwk": key.as_dict(private=False)}
+    return jws.serialize_compact(header, payload, key, algorithms=[ALGORITHM])
+
+
+def _key(place: SecretsPlace) -> OKPKey:
+    """Made at the first use. Raises CuratorError."""
+    known = place.load().signing
+    if not known:
+        made: Mapping[str, str] = OKPKey.generate_key("Ed25519").as_dict(private=True)
+        try:
+            place.change(lambda now: replace(now, signing=now.signing or made))
+        except CuratorError:
+            raise CuratorError(_NO_KEY) from None
+        known = place.load().signing
+    return OKPKey.import_key(dict(known))
+
+
+def fingerprint(place: SecretsPlace) -> str:
+    """Of this installation's key: 43 characters. Raises CuratorError as `sign` does."""
+    return str(_key(place).thumbprint())
+
+
+def opened(text: str) -> tuple[bytes, str]:
+    """What was signed, and the fingerprint of the key that has signed it. Raises CuratorError for
+    anything else. Who signed is known only to somebody who knows the fingerprint from elsewhere.
+    """
+    try:
+        header = jws.extract_compact(text.strip().encode()).headers()
+        key = OKPKey.import_key(header["jwk"])
+        found = jws.deserialize_compact(text.strip(), key, algorithms=[ALGORITHM])
+    except (JoseError, KeyError, ValueError, TypeError, AttributeError):
+        raise CuratorError(_NOT_SIGNED) from None
+    return found.payload, str(key.thumbprint())
