@@ -6,7 +6,6 @@ RFC 7638, is what a curator publishes once; who has it can check every document 
 asking the server.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from joserfc import jws
@@ -39,7 +38,8 @@ def _key(place: SecretsPlace) -> OKPKey:
     """Made at the first use. Raises CuratorError."""
     known = place.load().signing
     if not known:
-        made: Mapping[str, str] = OKPKey.generate_key("Ed25519").as_dict(private=True)
+        fresh = OKPKey.generate_key("Ed25519").as_dict(private=True)
+        made = {name: str(value) for name, value in fresh.items()}
         try:
             place.change(lambda now: replace(now, signing=now.signing or made))
         except CuratorError:
