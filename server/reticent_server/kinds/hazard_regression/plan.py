@@ -47,8 +47,10 @@ from reticent_server.fitting.budget import WIDE, Sizes
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.own_profile import (
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
@@ -139,13 +141,13 @@ class HazardPlan(Planned):
             column_ms=self._column_ms,
             draws=self._draws,
             gaussian_counts=self._gaussian_counts,
+            selections=selections_of(self.own_profile),
         )
 
     @property
-    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        if self.own_profile:
-            return None
-        return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
+    def _gaussian_counts(self) -> tuple[CountSum, ...]:
+        own, used = counts_of(self.own_profile), self.budget.count
+        return (*own, CountSum(1, used, self.unit_rows)) if used else own
 
     @property
     def _passes(self) -> int:
