@@ -18,6 +18,7 @@ from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import ColumnKind, Unit
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidRequest
+from reticent_server.kinds.profile.kind import ProfileQuery
 from reticent_server.kinds.registry import stored_query
 from reticent_server.mechanisms import gaussian_cost
 from reticent_server.mechanisms.gaussian_cost import GaussianCost
@@ -181,6 +182,21 @@ def test_what_selects_its_own_profile_has_it_too_and_pays_for_that(
     listed = sum(part.bins for part in plan.planned.gaussian_counts or ())
     assert sum(each.counted for each in costs) <= listed
     assert status(replace(plan, gaussian_rho=plan.cost.rho + selected(plan) // 2)) == "failed"
+
+
+@pytest.mark.parametrize("persons", [1, 4])
+def test_a_profile_is_priced_by_its_parts(facts: DatasetFacts, persons: int) -> None:
+    """Mostly selections, so that zCDP's conversion is no worse for it where (ε, δ) adds up; of
+    levels alone it gets more."""
+    facts = replace(facts, profile=None, schema=replace(facts.schema, unit=Unit("p", persons)))
+    counted = tuple(c for c in facts.schema.columns if c.kind is not ColumnKind.NUMERIC)
+    levels = replace(facts, schema=replace(facts.schema, columns=counted))
+    for of in (facts, levels):
+        plan = planning.plan(of, ProfileQuery(), Privacy(0.5, 1e-6), gaussian=True)
+        assert plan.cost.rho + 4 * selected(plan) // 7 < plan.cost.gaussian < 1.58 * plan.cost.rho
+        assert status(plan) == "reply"
+    assert plan.gaussian_rho is not None
+    assert not selected(plan)
 
 
 @pytest.mark.sample(4)
