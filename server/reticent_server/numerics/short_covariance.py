@@ -19,7 +19,7 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray
 
 CLOSE = 1e-6  # relative, of a variance: half of it in a standard error, that is shown to 4 digits
-_MOST_DIGITS = 15  # a float64 has up to 17
+_LEAST_DIGITS, _MOST_DIGITS = 9, 15  # a float64 has up to 17; few of a small matrix save nothing
 
 
 def shortened(C: FloatArray) -> list[list[float]]:
@@ -37,4 +37,6 @@ def _digits(C: FloatArray) -> int:
     if not (len(C) and np.isfinite(C).all() and (s > 0).all()):
         return _MOST_DIGITS + 1
     least = float(np.linalg.eigvalsh(C / s / s[:, None])[0])
-    return _MOST_DIGITS + 1 if least <= 0 else 1 + ceil(log10(len(C) / (2 * CLOSE * least)))
+    if least <= 0:
+        return _MOST_DIGITS + 1
+    return max(_LEAST_DIGITS, 1 + ceil(log10(len(C) / (2 * CLOSE * least))))
