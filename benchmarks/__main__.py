@@ -12,6 +12,7 @@ NAMES = (
     "curves",
     "speed",
     "planning",
+    "gaussian_plans",
     "peers",
     "scale",
     "persons",

@@ -21,7 +21,6 @@ from reticent_server.domain.steps import (
     GramSum,
     OneVector,
     PowerSum,
-    QuantileTree,
     RunningCounts,
     SumStep,
     VectorSum,
@@ -199,13 +198,12 @@ def test_joint_parts_are_surcharged_one_by_one() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        step(VectorSum(1, 1.0, 10**9), QuantileTree(np.arange(3.0), (0.5,), 10**9)),
         ColumnStep("c", (), lambda block: ()),
         step(CountSum(1, RHO_UNITS // 7 + 1)),
     ],
 )
 def test_other_parts_have_no_price(wrong: Any) -> None:
-    """Selections, whole columns, and counts whose noise has a variance below 7/2."""
+    """Whole columns, and counts whose noise has a variance below 7/2."""
     with pytest.raises(Unpriced):
         gaussian_cost.cost(wrong)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of ρ into (ε, δ) for releases all of whose noise is Gaussian: less is lost than by
-zCDP's.
+"""Conversion of ρ into (ε, δ) for releases of sums with Gaussian noise and of selections: less is
+lost than by zCDP's.
 
-A release whose parts are sums with discrete Gaussian noise costs ρ_G by mechanisms.gaussian_cost,
-and is (ε, δ)-DP for every
+A release whose parts are sums with discrete Gaussian noise, and selections from public lists, costs
+ρ_G by mechanisms.gaussian_cost, and is (ε, δ)-DP for every
 
     δ ≥ H(μ, ε − SLACK),   μ = √(2ρ_G),   H(μ, ε) = Φ(−x₁) − e^ε Φ(−x₂),   x₁ = ε/μ − μ/2,   x₂ = x₁ + μ
 
@@ -36,7 +36,13 @@ integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k ex
 3. *Together.* P(E) ≤ e^K P_R(E) ≤ e^{K + ε′} P′_R(E) + e^K H(μ, ε′) ≤ e^{2K + ε′} P′(E) + e^K H(μ,
    ε′). With 2K ≤ SLACK, ε′ = ε − SLACK: (ε, e^{SLACK} H(μ, ε′))-DP.
 
-Where the rows are chosen by a secret key, 1 to 3 hold for each choice, with the choice that a
+4. *Selections.* Let a step be a selection that, given the past, is a mechanism of bounded range.
+   By accounting.gaussian_account (2) it is μ_i-GDP on D and D′, so it has the law of a function of
+   one Y_i, N(μ_i, 1) on D and N(0, 1) on D′, and of coins. μ_i is a function of the past, like v_i.
+   R draws it so: with μ_i² in the place of |v_i|², 2 holds word by word. It is released exactly as it
+   is drawn, so it adds nothing to K, and 3 holds with the entries of the sums alone.
+
+Where the rows are chosen by a secret key, 1 to 4 hold for each choice, with the choice that a
 permutation of the rows makes of it on D′ (mechanisms.secret_rows), and averages over choices of the
 same weights keep P ≤ e^ε P′ + δ.
 

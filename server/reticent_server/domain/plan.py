@@ -87,10 +87,11 @@ class Outline:
     person are alike, as they do for sums over persons. A kind that says nothing of sampling sets
     it; one that takes rows as independent does not.
 
-    gaussian_counts: where all parts are sums with Gaussian noise: those that are counts, whose
-    noise is coarse; else None. Under accounts that add up (ε, δ) the plan then gets more ρ for the
-    same (ε, δ) (accounting.gaussian). The engine adds up what the steps cost by
-    mechanisms.gaussian_cost, so a wrong answer fails and releases nothing more.
+    gaussian_counts: where all parts are sums with Gaussian noise, or selections: those that are
+    counts, whose noise is coarse; else None. Under accounts that add up (ε, δ) the plan then gets
+    more ρ for the same (ε, δ) (accounting.gaussian). selections: its quantile trees, of which that
+    takes more. The engine adds up what the steps cost by mechanisms.gaussian_cost, so a wrong
+    answer fails and releases nothing more.
 
     own_cost: where the privacy is not ρ-zCDP turned into the (ε, δ) that was asked for: what is
     proved instead.
@@ -112,6 +113,7 @@ class Outline:
     of_persons: bool = False
     holds_for_persons: bool = False
     gaussian_counts: tuple[CountSum, ...] | None = None
+    selections: tuple[QuantileTree, ...] = ()
     own_cost: PrivacyCost | None = None
     answers: str = ""
 
@@ -220,6 +222,10 @@ class Planned(ABC):
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
         return self.outlined.gaussian_counts
+
+    @property
+    def selections(self) -> tuple[QuantileTree, ...]:
+        return self.outlined.selections
 
     @property
     def own_cost(self) -> PrivacyCost | None:

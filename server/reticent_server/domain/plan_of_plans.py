@@ -46,6 +46,7 @@ class PlannedInTurn(PlannedOn):
             column_ms=sum(plan.column_ms for plan in self.each),
             draws=0,
             gaussian_counts=self._counts,
+            selections=sum((plan.selections for plan in self.each), start=()),
         )
 
     @property

@@ -60,8 +60,10 @@ from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
@@ -224,7 +226,11 @@ class FitPlan(Planned, Generic[ResponseT]):
             draws=times.draws or 0,
             of_persons=self.model.of_persons,
             steady=times.steady,
-            gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
+            gaussian_counts=(
+                *counts_of(self.own_profile),
+                *self.budget.counts(self.sizes.unit_rows),
+            ),
+            selections=selections_of(self.own_profile),
         )
 
     @property

@@ -39,8 +39,10 @@ from reticent_server.fitting.fit_plan import (
 )
 from reticent_server.fitting.own_profile import (
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.public.rows import LEAST_SHARE, level_shares
@@ -166,7 +168,8 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
             column_ms=self._column_ms,
             draws=self._draws,
             steady=self.first.steady,
-            gaussian_counts=None if self.own_profile else counts * len(self.fits),
+            gaussian_counts=(*counts_of(self.own_profile), *counts * len(self.fits)),
+            selections=selections_of(self.own_profile),
         )
 
     @property

@@ -23,7 +23,15 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Block, FloatArray, Part, QuantileTree, Released, SumStep
+from reticent_server.domain.steps import (
+    Block,
+    CountSum,
+    FloatArray,
+    Part,
+    QuantileTree,
+    Released,
+    SumStep,
+)
 from reticent_server.fitting import trust
 from reticent_server.fitting.column_measures import (
     Measure,
@@ -116,8 +124,17 @@ class OwnProfile:
     @property
     def draws(self) -> int:
         """Sub-cells that its quantile trees select from, for the planned time."""
-        trees = [p for p in self.step.parts if isinstance(p, QuantileTree)]
-        return sum(t.sub_cells * _LEVELS for t in trees)
+        return sum(t.sub_cells * _LEVELS for t in self.selections)
+
+    @property
+    def selections(self) -> tuple[QuantileTree, ...]:
+        """Its parts of numeric columns."""
+        return tuple(p for p in self.step.parts if isinstance(p, QuantileTree))
+
+    @property
+    def counts(self) -> tuple[CountSum, ...]:
+        """Its parts that are counts of records."""
+        return tuple(p for p in self.step.parts if isinstance(p, CountSum))
 
     def profiled(self, released: Sequence[Released]) -> DatasetFacts:
         """The facts with the released columns, which are of the records in use."""
@@ -158,6 +175,16 @@ def planned_ground(
     ground = ground_of(own.guessed, own.masked) if own else ground_of(facts, True)
     assert ground is not None  # noqa: S101 - guessed or resolved facts cover every column
     return ground, own
+
+
+def counts_of(own: OwnProfile | None) -> tuple[CountSum, ...]:
+    """As an outline names them beside those of a fit (domain.plan)."""
+    return own.counts if own else ()
+
+
+def selections_of(own: OwnProfile | None) -> tuple[QuantileTree, ...]:
+    """As an outline names them."""
+    return own.selections if own else ()
 
 
 def spread_verdict(own: OwnProfile | None) -> TrustVerdict:

@@ -25,6 +25,7 @@ from reticent_server.fitting.row_tail import RowCut
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import SOUND, CoefficientFlags, TrustVerdict
 from reticent_server.numerics.matrices import rounded
+from reticent_server.numerics.short_covariance import shortened
 
 BoolArray = NDArray[np.bool_]
 EVEN_WEIGHTS: dict[str, Any] = {"matrix": [], "radius_squared": 1e300}
@@ -142,7 +143,7 @@ def fit_result(
         **_baselines(coding),
         "coefficients": beta.tolist(),
         "standard_errors": se.tolist(),
-        "covariance": estimates.covariance.tolist(),
+        "covariance": shortened(estimates.covariance),
         "confidence_level": level,
         "confidence_intervals": intervals(beta, se, level, ok, estimates.degrees),
         "p_values": p_values(beta, se, ok, estimates.degrees),

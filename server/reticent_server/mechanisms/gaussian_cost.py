@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step costs where all of a release's noise is Gaussian: the ρ_G of accounting.gaussian.
+"""What a step of sums with Gaussian noise and of selections costs: the ρ_G of accounting.gaussian.
 
 A step of ρ in zCDP (mechanisms.registry.rho) changes its sums by D_e at entry e with Σ_e
 D_e²/(2σ_e²) ≤ ρ, and by D_j at part j with ‖D_j‖²/(2σ_j²) ≤ ρ_j, the part's own (for a GramSum the
@@ -17,8 +17,15 @@ of a Gram sum half of that up to a rounding; a third is taken.
 κ adds up to at most half of SLACK for 2¹⁴ entries of counts (κ < 1.62·10⁻¹³ each) and 2⁶⁰ others
 (κ < 10⁻⁵⁹ each), more than any memory holds.
 
-A release has no part but these (`Unpriced`): exponential mechanisms, tests of safety and what is
-computed of whole columns are charged by zCDP.
+*Selections.* A quantile tree (mechanisms.quantile_tree) is made of exponential mechanisms whose
+levels move by t, each of bounded range R = 2L(t), and ρ_j bounds Σ ½L(t)² = Σ R²/8 on every path,
+over m rows and the sub-problems of a level too. Each is μ-GDP with ½μ² = (π/2) R²/8
+(accounting.gaussian_account, 2), so that the tree costs (π/2) ρ_j, of which ρ_j is in ρ already: the
+surcharge is (OTHER − 1) ρ_j. It is drawn exactly and has no κ. Accounting.gaussian says how it
+composes with noise.
+
+A release has no part but these (`Unpriced`): what is computed of whole columns, tests of safety
+among it, is charged by zCDP.
 """
 
 from collections.abc import Iterable
@@ -26,7 +33,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
-from reticent_server.accounting.gaussian_account import COUNT_FEE
+from reticent_server.accounting.gaussian_account import COUNT_FEE, OTHER
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import (
     ColumnStep,
@@ -47,8 +54,8 @@ _TIMES = 4  # of t²: the least σ² that the proof is for
 
 
 class Unpriced(RuntimeError):
-    """A part without Gaussian noise, or with too little of it; or more than is paid for. The text
-    is constant."""
+    """A part that has no price, or noise with too little variance; or more than is paid for. The
+    text is constant."""
 
     def __init__(self) -> None:
         super().__init__("a release is not what the Gaussian conversion is proved for")
@@ -86,13 +93,14 @@ def cost(step: Step) -> GaussianCost:
 
 
 def surcharge(parts: Iterable[Part]) -> int:
-    """Σ ρ_j (F_j − 1) in RHO_UNITS, rounded up. Raises Unpriced."""
+    """Σ ρ_j (F_j − 1) in RHO_UNITS, F_j being OTHER for selections, rounded up. Raises
+    Unpriced."""
     return ceil(sum(map(_surcharge, parts), start=Fraction(0)))
 
 
 def _surcharge(part: Part) -> Fraction:
     if isinstance(part, QuantileTree):
-        raise Unpriced
+        return part.rho * (OTHER - 1)
     least = _least_variance(part)
     t2 = _COARSE if isinstance(part, CountSum) else _FINE
     if least < _TIMES * t2:

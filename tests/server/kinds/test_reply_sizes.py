@@ -138,3 +138,4 @@ def test_a_fit_of_fifty_periods_is_little_more_than_its_covariance(
     result, _ = asked(facts_of(PERIODS), Did("y", "treated", "time", start=25.0), cells)
     assert len(result["terms"]) == 53
     assert size(result) - size(result["covariance"]) <= 12_000
+    assert size(result) <= 64_000

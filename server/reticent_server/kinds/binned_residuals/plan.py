@@ -102,7 +102,8 @@ class BinnedResidualsPlan(Planned):
             parts=self._parts,
             passes=self._passes,
             column_ms=self._column_ms,
-            gaussian_counts=() if self.pilot is None else None,
+            gaussian_counts=(),
+            selections=() if self.pilot is None else (self.pilot,),
         )
 
     @property

@@ -31,9 +31,15 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, CountSum, Part, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
-from reticent_server.fitting.own_profile import OwnProfile, lacking, plan_own_profile
+from reticent_server.fitting.own_profile import (
+    OwnProfile,
+    counts_of,
+    lacking,
+    plan_own_profile,
+    selections_of,
+)
 from reticent_server.formula import mask_design
-from reticent_server.kinds.describe.columns import is_number, measure_of
+from reticent_server.kinds.describe.columns import is_number, measure_of, number_of_bins
 from reticent_server.kinds.describe.figures import Description, GroupSize
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
 from reticent_server.kinds.shared.by import groups_by
@@ -78,7 +84,6 @@ class DescribePlan(Planned):
     @property
     def outline(self) -> Outline:
         parts = self.own.step.parts if self.own else self._step(self._measures(self.facts)).parts
-        counts = tuple(part for part in parts if isinstance(part, CountSum))
         return Outline(
             columns=self.design.columns,
             rho=self._rho,
@@ -87,8 +92,21 @@ class DescribePlan(Planned):
             parts=parts,
             passes=1 + (self.own is not None),
             column_ms=self._column_ms,
-            gaussian_counts=None if self.own else counts,
+            gaussian_counts=(*counts_of(self.own), *self._counts),
+            selections=selections_of(self.own),
         )
+
+    @property
+    def _counts(self) -> tuple[CountSum, ...]:
+        """Of columns and groups. Where bins follow an own profile, as many as there may be."""
+        parts = [part for m in self._measures(self.facts) for part in self._parts(self._widest(m))]
+        return tuple(part for part in parts if isinstance(part, CountSum))
+
+    def _widest(self, measure: ColumnMeasure) -> ColumnMeasure:
+        if self.own is None or not is_number(measure.column):
+            return measure
+        bins = number_of_bins(self.facts, self.groups.size, self.share)
+        return replace(measure, axis=replace(measure.axis, size=max(bins, measure.axis.size)))
 
     @property
     def _rho(self) -> int:

@@ -22,8 +22,10 @@ from reticent_server.fitting.coding import Coding, code_terms
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
@@ -129,6 +131,7 @@ class PartialPlan(Planned):
             column_ms=self._column_ms,
             draws=self._draws,
             gaussian_counts=self._gaussian_counts,
+            selections=selections_of(self.own_profile),
         )
 
     @property
@@ -136,8 +139,9 @@ class PartialPlan(Planned):
         return "weighted scores of hazards" if self.robust else "scores cut as a whole"
 
     @property
-    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        return None if self.own_profile else self.budget.fit.counts(self.sizes.unit_rows)
+    def _gaussian_counts(self) -> tuple[CountSum, ...]:
+        counts = self.budget.fit.counts(self.sizes.unit_rows)
+        return (*counts_of(self.own_profile), *counts)
 
     @property
     def _passes(self) -> int:

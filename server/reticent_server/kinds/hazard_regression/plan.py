@@ -13,7 +13,7 @@ one vector for a person over all intervals:
     root       ‖·‖ ≤ R√c                        GramSum    Δ = √2 R²c m             (twice)
     baseline   ‖·‖ ≤ √(1 + c²)                  VectorSum  Δ = 2√(1 + c²) m
     cross      ‖·‖ ≤ c√(b² + dR²)               VectorSum  Δ = 2c√(b² + dR²) m       (d ≤ 3)
-    meat       ‖·‖ ≤ Rc                         GramSum    Δ = √2 R²c² m
+    meat       ‖·‖ ≤ Rc                         GramSum    Δ = √2 R²c² m     (of the last score's own entries: mechanisms.tail_meat)
     profile    cells, levels                    (fitting.own_profile; of columns whose spread no profile tells)
 
 The primitives enforce each norm by scaling down. All else is post-processing.
@@ -38,6 +38,7 @@ from reticent_server.domain.steps import (
     CountSum,
     FloatArray,
     GramSum,
+    OneVector,
     Released,
     Step,
     SumStep,
@@ -47,8 +48,10 @@ from reticent_server.fitting.budget import WIDE, Sizes
 from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.own_profile import (
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
@@ -139,13 +142,13 @@ class HazardPlan(Planned):
             column_ms=self._column_ms,
             draws=self._draws,
             gaussian_counts=self._gaussian_counts,
+            selections=selections_of(self.own_profile),
         )
 
     @property
-    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        if self.own_profile:
-            return None
-        return (CountSum(1, self.budget.count, self.unit_rows),) if self.budget.count else ()
+    def _gaussian_counts(self) -> tuple[CountSum, ...]:
+        own, used = counts_of(self.own_profile), self.budget.count
+        return (*own, CountSum(1, used, self.unit_rows)) if used else own
 
     @property
     def _passes(self) -> int:
@@ -173,8 +176,8 @@ class HazardPlan(Planned):
     @property
     def shares(self) -> dict[str, float]:
         """What part of ρ goes where."""
-        profile = {"profile": self.own_profile.rho if self.own_profile else 0}
-        return {name: rho / self.rho for name, rho in (profile | self.budget.amounts).items()}
+        own = self.own_profile.rho / self.rho if self.own_profile else 0.0
+        return {"profile": own} | {k: (1 - own) * v for k, v in self.budget.shares.items()}
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -276,7 +279,8 @@ class HazardPlan(Planned):
         if last:
             parts.append(VectorSum(J + along(J).shape[1] * k, point.cross_bound, b.cross, m))
             parts.append(GramSum(k, point.meat_bound, b.meat, m))
-        return SumStep(label, tuple(parts), HazardMap(self.asked, coding, point, last))
+        joint = OneVector(vector=0, tail=3) if last else None
+        return SumStep(label, tuple(parts), HazardMap(self.asked, coding, point, last), joint=joint)
 
     def _moved(self, point: Point, slopes: FloatArray, log_hazards: FloatArray) -> Point:
         """After a step, with regressors centred anew: λ is that of the new centre."""
@@ -309,7 +313,7 @@ def plan_hazard_regression(
     ground, own = planned_ground(
         facts, asked.design, rho, lambda known, masked: ground_of(asked, known, masked=masked)
     )
-    budget = plan_budget(rho - (own.rho if own else 0), masked=asked.design.masked)
     terms, m = len(asked.design.terms), facts.schema.unit.max_rows
+    budget = plan_budget(rho - (own.rho if own else 0), terms, masked=asked.design.masked)
     stop = planned_stop(facts.n, terms, budget.score, m)
     return HazardPlan(asked, facts, budget, ground, own, stop, level)

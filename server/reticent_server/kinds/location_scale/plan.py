@@ -32,8 +32,10 @@ from reticent_server.domain.steps import SELECTION_NANOSECONDS, FloatArray, Rele
 from reticent_server.fitting.own_profile import (
     NO_PROFILE,
     OwnProfile,
+    counts_of,
     lacking,
     plan_own_profile,
+    selections_of,
 )
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.results import OpenInterval, Share
@@ -123,7 +125,8 @@ class LocationScalePlan(Planned):
             passes=self.settings.steps + (self.own_profile is not None),
             column_ms=draws * SELECTION_NANOSECONDS // 10**6,  # of an own profile's quantiles
             draws=draws,
-            gaussian_counts=None if self.own_profile else self.settings.counts,
+            gaussian_counts=(*counts_of(self.own_profile), *self.settings.counts),
+            selections=selections_of(self.own_profile),
         )
 
     @property

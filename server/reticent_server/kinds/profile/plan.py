@@ -97,6 +97,8 @@ class ProfilePlan(Planned):
             mechanism="recursive exponential mechanisms and discrete Gaussian counts",
             reference="Kaplan, Schnapp & Stemmer (2022); Canonne, Kamath & Steinke (2020)",
             parts=self.parts,
+            gaussian_counts=tuple(p for p in self.parts if isinstance(p, CountSum)),
+            selections=tuple(p for p in self.parts if isinstance(p, QuantileTree)),
             holds_for_persons=True,  # it says nothing of sampling
         )
 

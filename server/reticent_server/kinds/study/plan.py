@@ -32,7 +32,13 @@ from reticent_server.fitting.coding import TermCoding, code_terms
 from reticent_server.fitting.heavy_terms import lost_shares, skewness
 from reticent_server.fitting.maps import invertible_on_lattice
 from reticent_server.fitting.noise import planned_sd
-from reticent_server.fitting.own_profile import NO_PROFILE, OwnProfile, planned_ground
+from reticent_server.fitting.own_profile import (
+    NO_PROFILE,
+    OwnProfile,
+    counts_of,
+    planned_ground,
+    selections_of,
+)
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import draw_public_rows
@@ -146,13 +152,12 @@ class StudyPlan(Planned):
             draws=self._draws,
             of_persons=True,
             gaussian_counts=self._gaussian_counts,
+            selections=selections_of(self.own_profile),
         )
 
     @property
-    def _gaussian_counts(self) -> tuple[CountSum, ...] | None:
-        if self.own_profile:
-            return None
-        counts = self._sampling(self.ground).counts
+    def _gaussian_counts(self) -> tuple[CountSum, ...]:
+        counts = (*counts_of(self.own_profile), *self._sampling(self.ground).counts)
         if not self.shares.score_lengths:
             return counts
         return (*counts, Lengths(1.0).part(self.shares.score_lengths, self.person_rows))

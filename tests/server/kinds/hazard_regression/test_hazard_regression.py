@@ -245,7 +245,8 @@ def test_a_dummy_group_and_records_out_of_use() -> None:
     slopes, errors = np.array(fit.coefficients), np.array(fit.standard_errors)
     assert (np.abs(slopes[1:]) < 4.5 * errors[1:]).all()
     assert plan.rho <= rho
-    assert plan.rho == sum(plan.budget.amounts.values())
+    assert plan.rho == plan.budget.rho < sum(plan.budget.amounts.values())
+    assert sum(plan.shares.values()) == pytest.approx(1)
 
 
 def test_without_a_profile_the_query_makes_its_own() -> None:

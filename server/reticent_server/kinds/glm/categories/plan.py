@@ -43,8 +43,10 @@ from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.own_profile import (
     OwnProfile,
+    counts_of,
     planned_ground,
     profile_notes,
+    selections_of,
     spread_verdict,
 )
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
@@ -111,7 +113,11 @@ class CategoryPlan(Planned):
             passes=self._passes,
             column_ms=self._column_ms,
             draws=self._draws,
-            gaussian_counts=None if self.own_profile else self.budget.counts(self.sizes.unit_rows),
+            gaussian_counts=(
+                *counts_of(self.own_profile),
+                *self.budget.counts(self.sizes.unit_rows),
+            ),
+            selections=selections_of(self.own_profile),
         )
 
     @property

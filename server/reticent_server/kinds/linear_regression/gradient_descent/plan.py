@@ -27,7 +27,11 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.own_profile import profile_notes
+from reticent_server.fitting.own_profile import (
+    counts_of,
+    profile_notes,
+    selections_of,
+)
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,
@@ -66,7 +70,8 @@ class GradientDescentPlan(Planned):
             passes=self._passes,
             column_ms=self.newton.column_ms,
             steady=self.newton.steady,
-            gaussian_counts=None if self.newton.own_profile else counts,
+            gaussian_counts=(*counts_of(self.newton.own_profile), *counts),
+            selections=selections_of(self.newton.own_profile),
         )
 
     @property
