@@ -33,6 +33,7 @@ NAMES = (
     "hazards",
     "every_kind",
     "flood",
+    "gate",
 )
 
 

@@ -47,7 +47,8 @@ class Forecast:
     coordinates in units of the response's scale. privacy, sampling: (q,) standard errors in the
     units of the data. transform: W (q, q), scale: that of the residuals, as expected. settled:
     whether its error is expected to be small enough for a linear step. unsure: the Jacobian's noise
-    over its smallest eigenvalue, as of standard_fit.Freedom.
+    over its smallest eigenvalue, as of standard_fit.Freedom. allowance: (q,) the part of `privacy`
+    for what a cut of whole scores takes; None without one.
     """
 
     ratios: FloatArray
@@ -59,6 +60,7 @@ class Forecast:
     scale: float
     settled: bool
     unsure: float = 0.0
+    allowance: FloatArray | None = None
 
     @property
     def worst(self) -> float:
@@ -91,13 +93,22 @@ class _LastStep:
         """(q,) privacy and sampling standard errors of the coefficients, in the units of the
         data.
         """
-        out = back_transform(self.fit.coding).matrix @ self.whitening.transform.T
-        tiny = np.finfo(float).tiny
-        privacy, sampling = (
-            np.sqrt(np.maximum(np.sum(out @ M * out, axis=1), tiny))
-            for M in (self.left, self.sampling)
+        return self._of_coefficients(self.left), self._of_coefficients(self.sampling)
+
+    @property
+    def allowances(self) -> FloatArray | None:
+        """(q,) the part for what a cut takes, in the same units."""
+        if not self.step.allowance:
+            return None
+        mean = self.step.allowance / self.fit.sizes.expected_n
+        return self._of_coefficients(
+            allowance_covariance(mean, self.frame.J / self.step.score.unit)
         )
-        return privacy, sampling
+
+    def _of_coefficients(self, covariance: FloatArray) -> FloatArray:
+        """(q,) standard errors, of a covariance (q, q) in u."""
+        out = back_transform(self.fit.coding).matrix @ self.whitening.transform.T
+        return np.sqrt(np.maximum(np.sum(out @ covariance * out, axis=1), np.finfo(float).tiny))
 
     @property
     def sparse(self) -> BoolArray:
@@ -149,6 +160,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         scale=end.scale,
         settled=trust.linear_step(directions.off(W), most_off).intervals,
         unsure=directions.unsure(end.frame.J, W, end.sd),
+        allowance=end.allowances,
     )
 
 

@@ -218,13 +218,14 @@ def _typical(start: float, left: float) -> float:
 class LinearFamily:
     """Huber's loss; with `biweight` the last two steps have its score, and start where Huber's have
     come: at the solution near the private Huber fit, of several. start: s before any release.
-    residuals: None where s stays.
+    residuals: None where s stays. index: of the response's longer tail, None where no profile tells it.
     """
 
     psi: Huber
     biweight: Biweight | None = None
     start: float = 1.0
     residuals: Residuals | None = MedianResidual()
+    index: float | None = None
 
     @property
     def offset(self) -> float:
@@ -244,7 +245,7 @@ class LinearFamily:
         return PsiScore(self.psi, scale)
 
     def whole(self, scale: float) -> PlainScore:
-        return PlainScore(scale)
+        return PlainScore(scale, index=self.index)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: the two biweight steps reach their solution from Huber's."""

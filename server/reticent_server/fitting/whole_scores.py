@@ -76,6 +76,7 @@ class PlainScore(UnboundedScore):
     varies: bool = False
     signed: bool = False
     unlike: float = UNLIKE
+    index: float | None = None
 
     @property
     def unit(self) -> float:

@@ -47,6 +47,7 @@ class LikelihoodScore(UnboundedScore):
     varies: bool = True
     signed: bool = False
     unlike: float = UNLIKE
+    index: float | None = None
 
     @property
     def unit(self) -> float:

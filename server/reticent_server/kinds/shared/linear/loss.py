@@ -94,9 +94,11 @@ class ResidualLoss:
         """
         return SOUND if self.name == "squared" else trust.robust(tie)
 
-    def family(self, spread: float, tie: float) -> LinearFamily:
-        """The family of a fit from a residual scale `spread`."""
-        return LinearFamily(self.start, self.biweight, spread, self.residuals(tie))
+    def family(self, spread: float, tie: float, index: float | None) -> LinearFamily:
+        """The family of a fit from a residual scale `spread`. index: of the response's longer
+        tail, None where no profile tells it.
+        """
+        return LinearFamily(self.start, self.biweight, spread, self.residuals(tie), index)
 
     def signal(self, tie: float) -> Signal:
         """What the score is at a settled fit."""

@@ -9,6 +9,7 @@ import numpy as np
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.row_tail import tail_index
 from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
@@ -19,10 +20,11 @@ _NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 @dataclass(frozen=True, slots=True)
 class PublicResponse:
     """location: centre and scale in the units of the data. tie: the share of the most frequent
-    value."""
+    value. tail: the index of the longer tail (row_tail.tail_index)."""
 
     location: Location
     tie: float
+    tail: float = np.inf
 
 
 def public_response(term: Term, values: FloatArray) -> PublicResponse:
@@ -33,6 +35,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
     """
     low, first, centre, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
     outer = np.quantile(values, (0.01, 0.99))
+    tail = min(tail_index(side * (values - centre)) for side in (-1, 1))
     tie = _largest_tie(values)
     narrow = tied(tie) or third - first < 0.01 * (high - low)
     candidates = (
@@ -43,7 +46,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
         1.0,
     )
     scale = float(next(s for s in candidates if np.isfinite(s) and s > 0))
-    return PublicResponse(Location(float(centre), scale), tie)
+    return PublicResponse(Location(float(centre), scale), tie, tail)
 
 
 def _largest_tie(values: FloatArray) -> float:
