@@ -201,6 +201,17 @@ def test_an_export_ends_where_its_reader_has_left(studies: Any) -> None:
             next(made)
 
 
+def test_a_search_of_subsets_ends_where_its_reader_has_left(studies: Any) -> None:
+    _, study, _ = studies
+    entry = DeskEntry(ANALYSES["selection"], "", {"response": "y", "candidates": "x, k, b"})
+    patience = Patience(600.0)
+    with patience.limits():
+        assert entry.document(study)["result"]["ranking"]["bic"]
+        patience.leave()
+        with pytest.raises(CallerLeft):
+            entry.document(study)
+
+
 @pytest.mark.parametrize(
     ("name", "changed", "said"),
     [
