@@ -27,7 +27,9 @@ from benchmarks.real_tables.models import MOST, Folder, RealModel, read_folder
 
 RUNS = int(os.environ.get("GATE_RUNS", "3"))
 ONLY = os.environ.get("GATE_ONLY", "")
-EPSILONS = (0.25, 1.0, 4.0)  # from where few intervals are given to where nearly all are
+EPSILONS = tuple(
+    map(float, os.environ.get("GATE_EPSILONS", "0.25 1 4").split())
+)  # from where few intervals are given to where nearly all are
 GOAL = 0.9  # of the answers
 
 

@@ -189,12 +189,12 @@ def planned_cut(
     count: float,
     rank: float,
     tail: Callable[[FloatArray], FloatArray],
-    index: float | None = None,
+    distances: FloatArray | None = None,
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
-    a length (any shape). index: of a tail of the residuals that a profile shows, None where it
-    does not tell tails; a product's tail is that of the factor with the heavier one, and its slope grows from there to the cut by
-    half of what κ is expected to be: 4 real tables of wages, loans and delays have 1.1 to 1.6
+    a length (any shape). distances: (rows or more,) of the responses of the same public rows from
+    their median, None where no profile tells tails. The slope of a tail grows from there to the cut
+    by half of what κ is expected to be: 4 real tables of wages, loans and delays have 1.1 to 1.6
     times the slope.
     """
     low, high = 0.0, _LONGEST * float(np.max(lengths))
@@ -204,8 +204,8 @@ def planned_cut(
         beyond = float(np.mean(tail(middle / np.maximum(lengths, _SHORTEST))))
         low, high = (middle, high) if beyond > share else (low, middle)
     alpha = _SLOPE * (1 + _BEND)
-    if index is not None:
-        seen = min(index, tail_index(lengths)) * (1 + _BEND / 2)
+    if distances is not None:
+        seen = tail_index(lengths * distances[: len(lengths)]) * (1 + _BEND / 2)
         alpha = max(min(alpha, seen), _LEAST_ALPHA)
     return RowCut(high, rank, alpha, rank * high / (alpha - 1))
 

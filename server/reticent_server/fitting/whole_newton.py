@@ -185,7 +185,7 @@ class WholeNewton(NoisyNewton):
             np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1),
             self._score(scale),
         )
-        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.index)
+        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.distances)
         reach = LEAST_REACH * sqrt(q)
         return PlannedStep(score, wide, cut.length, reach, score.leaning(q) * cut.excess)
 

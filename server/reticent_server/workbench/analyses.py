@@ -352,6 +352,13 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
 """By name, in the order of the desk."""
 
 
+def check_study(document: Mapping[str, Any]) -> None:
+    """Raises KeyError, TypeError or ValueError where a document lacks what the client reads."""
+    from reticent.kinds.study import Study  # noqa: PLC0415 - as above
+
+    Study(document).check()
+
+
 def study_of(document: Mapping[str, Any], group: str) -> "Study":
     """The client's study of a release, or of one group of it. Raises InvalidRequest for a group
     that there is not.

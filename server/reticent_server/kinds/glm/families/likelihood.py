@@ -47,7 +47,7 @@ class LikelihoodScore(UnboundedScore):
     varies: bool = True
     signed: bool = False
     unlike: float = UNLIKE
-    index: float | None = None
+    distances: None = None
 
     @property
     def unit(self) -> float:

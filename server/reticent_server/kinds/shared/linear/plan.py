@@ -87,8 +87,8 @@ class LinearModel:
 
     def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
         response = ground.response
-        index = response.tail if ground.tailed else None
-        return self.loss.family(ground.spread, response.tie, index)
+        distances = response.distances if ground.tailed else None
+        return self.loss.family(ground.spread, response.tie, distances)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:
         return self.loss.signal(ground.response.tie)

@@ -2,7 +2,7 @@
 """The response of a regression in public units: where it is centred, and what its scale starts
 from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,11 +20,13 @@ _NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 @dataclass(frozen=True, slots=True)
 class PublicResponse:
     """location: centre and scale in the units of the data. tie: the share of the most frequent
-    value. tail: the index of the longer tail (row_tail.tail_index)."""
+    value. tail: the index of the longer tail (row_tail.tail_index).
+    distances: (rows,) from the median."""
 
     location: Location
     tie: float
     tail: float = np.inf
+    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 def public_response(term: Term, values: FloatArray) -> PublicResponse:
@@ -46,7 +48,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
         1.0,
     )
     scale = float(next(s for s in candidates if np.isfinite(s) and s > 0))
-    return PublicResponse(Location(float(centre), scale), tie, tail)
+    return PublicResponse(Location(float(centre), scale), tie, tail, np.abs(values - centre))
 
 
 def _largest_tie(values: FloatArray) -> float:
