@@ -82,9 +82,9 @@ def _searched(
     every = range(len(groups))
     if len(groups) <= _EXHAUSTIVE:
         for size in range(len(groups) + 1):
-            for chosen in combinations(every, size):
+            for subset in combinations(every, size):
                 before_each()
-                yield chosen
+                yield subset
         return
     chosen: tuple[int, ...] = ()
     yield chosen

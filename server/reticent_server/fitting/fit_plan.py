@@ -97,7 +97,8 @@ class FitGround(Generic[ResponseT]):
     """What a fit stands on, all public: the coding, the coordinates, what is known of the response,
     the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
     more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
-    Sizes; tailed: whether the profile tells the tails of all columns.
+    Sizes; distances: (rows,) of the responses of public rows from their
+    median, None where no profile tells the tails of all columns.
     """
 
     coding: Coding
@@ -108,7 +109,7 @@ class FitGround(Generic[ResponseT]):
     spread: float
     offset: FloatArray | None = None
     unequal: float = 1.0
-    tailed: bool = False
+    distances: FloatArray | None = None
 
 
 class RegressionModel(Protocol[ResponseT]):
@@ -470,7 +471,9 @@ def ground_of(
     if rows is None or design.response is None:
         return None
     found = _ground(design, design.response, rows, model)
-    return replace(found, tailed=tells_tails(facts, design))
+    if not tells_tails(facts, design):
+        return found
+    return replace(found, distances=rows.y - np.median(rows.y))
 
 
 def _ground(

@@ -75,6 +75,7 @@ _LEAST_EXCESS = 1 / 15  # of rank times C: a tail index of 16
 _LEAST_CURVATURE = 1e-3  # of the largest
 _UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
+_LESS = 0.25  # of an index: half a standard deviation of it, as of 100 records at ε = 1
 _TAIL = (0.025, 0.1)  # shares of the records beyond which a public tail is looked at
 _LONGEST, _BISECTIONS = 1e3, 60  # of planned_cut
 _SHORTEST = 1e-300  # of a row: a length that is divided by
@@ -140,6 +141,13 @@ class RowCut:
         return self.shaped or (known and self.alpha >= TAIL_INDEX.value)
 
     @property
+    def expected(self) -> bool:
+        """Of a planned cut, whether a reply is expected to tell its tail, whose index it takes to
+        be half a standard deviation smaller.
+        """
+        return self.told and self.alpha >= TAIL_INDEX.value + _LESS
+
+    @property
     def of_likelihood(self) -> "RowCut":
         """Without the slope before: BULK_INDEX is of residuals. Most scores of a count, a cost or a
         time fall slowly whatever their tail is, and a twentieth of sound fits would be declined.
@@ -192,10 +200,9 @@ def planned_cut(
     distances: FloatArray | None = None,
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
-    a length (any shape). distances: (rows or more,) of the responses of the same public rows from
-    their median, None where no profile tells tails. The slope of a tail grows from there to the cut
-    by half of what κ is expected to be: 4 real tables of wages, loans and delays have 1.1 to 1.6
-    times the slope.
+    a length (any shape). distances: (rows or more,), signed, of the responses of the same public
+    rows from their median, None where no profile tells tails. From the tail that they show to the cut its
+    slope grows as κ is expected to make it.
     """
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
@@ -203,11 +210,13 @@ def planned_cut(
         middle = (low + high) / 2
         beyond = float(np.mean(tail(middle / np.maximum(lengths, _SHORTEST))))
         low, high = (middle, high) if beyond > share else (low, middle)
-    alpha = _SLOPE * (1 + _BEND)
+    alpha, seen = _SLOPE * (1 + _BEND), None
     if distances is not None:
-        seen = tail_index(lengths * distances[: len(lengths)]) * (1 + _BEND / 2)
-        alpha = max(min(alpha, seen), _LEAST_ALPHA)
-    return RowCut(high, rank, alpha, rank * high / (alpha - 1))
+        score = lengths * distances[: len(lengths)]
+        seen = min(tail_index(score), tail_index(-score))
+        x = min(max(log(sqrt(_TAIL[0] * _TAIL[1]) / share) / seen, 0.0), _BENDS_TO)
+        alpha = max(min(alpha, seen * (1 + _BEND * x)), _LEAST_ALPHA)
+    return RowCut(high, rank, alpha, rank * high / (alpha - 1), bulk=seen)
 
 
 def chosen_cut(

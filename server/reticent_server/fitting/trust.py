@@ -272,10 +272,6 @@ TIED_ROBUST = (
     "standard error: no "
     'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
 )
-LONG_TAIL = (
-    "No intervals are expected: by the profile the response has so long a tail that a few records would decide the coefficients of "
-    'least squares. Ask for loss="huber", or for a logarithm of the response.'
-)
 TIED_QUANTILE = (
     "Many records have the same response, so quantiles jump from value to value and have no "
     "standard error: no "
@@ -414,13 +410,6 @@ def group(eta: float, *, measured: bool, profiled: bool) -> TrustVerdict:
 def spread(unknown: Sequence[str]) -> TrustVerdict:
     """Of a fit that knows of these columns the median alone."""
     return _declined(SPREAD_UNKNOWN.format(columns=", ".join(unknown))) if unknown else SOUND
-
-
-def long_tailed(index: float) -> TrustVerdict:
-    """Before a fit of least squares: of a response whose profile has this index of its longer
-    tail.
-    """
-    return _declined(LONG_TAIL) if index < BULK_INDEX.value else SOUND
 
 
 def tied(share: float) -> bool:

@@ -86,18 +86,13 @@ class LinearModel:
         return replace(self, loss=planned)
 
     def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
-        response = ground.response
-        distances = response.distances if ground.tailed else None
-        return self.loss.family(ground.spread, response.tie, distances)
+        return self.loss.family(ground.spread, ground.response.tie, ground.distances)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:
         return self.loss.signal(ground.response.tie)
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
-        response = ground.response
-        long = self.loss.whole and ground.tailed
-        tail = trust.long_tailed(response.tail) if long else trust.SOUND
-        return list(self.loss.verdict(response.tie).then(tail).sentences)
+        return list(self.loss.verdict(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
         return fit if self.ridge is None else ridged(fit, self.ridge, coding)

@@ -2,14 +2,13 @@
 """The response of a regression in public units: where it is centred, and what its scale starts
 from."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.row_tail import tail_index
 from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
@@ -20,13 +19,10 @@ _NORMAL_98 = 4.652695748081682  # 2Φ⁻¹(.99)
 @dataclass(frozen=True, slots=True)
 class PublicResponse:
     """location: centre and scale in the units of the data. tie: the share of the most frequent
-    value. tail: the index of the longer tail (row_tail.tail_index).
-    distances: (rows,) from the median."""
+    value."""
 
     location: Location
     tie: float
-    tail: float = np.inf
-    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
 
 def public_response(term: Term, values: FloatArray) -> PublicResponse:
@@ -37,7 +33,6 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
     """
     low, first, centre, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
     outer = np.quantile(values, (0.01, 0.99))
-    tail = min(tail_index(side * (values - centre)) for side in (-1, 1))
     tie = _largest_tie(values)
     narrow = tied(tie) or third - first < 0.01 * (high - low)
     candidates = (
@@ -48,7 +43,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
         1.0,
     )
     scale = float(next(s for s in candidates if np.isfinite(s) and s > 0))
-    return PublicResponse(Location(float(centre), scale), tie, tail, np.abs(values - centre))
+    return PublicResponse(Location(float(centre), scale), tie)
 
 
 def _largest_tie(values: FloatArray) -> float:
