@@ -34,6 +34,7 @@ NAMES = (
     "hazards",
     "every_kind",
     "flood",
+    "gate",
 )
 
 

@@ -24,6 +24,7 @@ _ACROSS = 3
 _PANEL = (3.6, 2.3)
 """Inches."""
 _LONGEST_LABEL = 14
+_LONGEST_TITLE = 36
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,13 +133,21 @@ class Profile:
         shape = sparkline(figures.get("quantiles") or ())
         return (column.name, column.kind, _short(column.domain), *quantiles, shape, share)
 
+    def _labels(self) -> list[str]:
+        """A line for each column that has a label."""
+        named = self.schema.labels
+        longest = max(map(len, named), default=0)
+        lines = [f"  {name:{longest}}  {label}" for name, label in named.items()]
+        return ["", "Labels", *lines] if lines else []
+
     def _notes(self) -> list[str]:
         if not self.columns:
             return [
+                *self._labels(),
                 "",
                 "No profile has been released: only what the curator has declared is shown.",
             ]
-        lines: list[str] = []
+        lines = self._labels()
         for column in self.schema:
             figures = self._figures(column.name)
             if figures.get("counts") and not figures.get("quantiles"):
@@ -192,7 +201,9 @@ def _panel(shown: Profile, name: str, axes: Any) -> None:
     share = (
         "" if missing is None else f" ({100 * max(0.0, missing) / max(1, shown.n):.1f} % missing)"
     )
-    axes.set_title(name + share, fontsize="medium")
+    title = shown.schema[name].title
+    title = title if len(title) <= _LONGEST_TITLE else title[: _LONGEST_TITLE - 1] + "…"
+    axes.set_title(title + share, fontsize="medium", parse_math=False)
     if shown.columns[name].get("quantiles"):
         places = shown.probabilities_of(name)
         axes.plot(np.asarray(shown.quantiles(name)), places, ".-", color=SAMPLING)

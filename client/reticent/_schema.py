@@ -13,7 +13,7 @@ class Column:
     """A declared column. lower, upper: declared bounds of a number; of a date days since
     1970-01-01. levels: of a categorical one. derived: how it was computed from other columns, if it
     was. role: "weight" of what a record counts for in the population (give its name as `weights=`),
-    else empty.
+    else empty. label: what people call it, else empty.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Column:
     missing: tuple[str, ...] = ()
     derived: str = ""
     role: str = ""
+    label: str = ""
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
@@ -37,7 +38,16 @@ class Column:
             missing=tuple(map(str, content.get("missing") or ())),
             derived=str(content.get("derived") or ""),
             role=str(content.get("role") or ""),
+            label=str(content.get("label") or ""),
         )
+
+    @property
+    def title(self) -> str:
+        """For an axis or a table of a paper: the label, else the name.
+
+        >>> axes.set_xlabel(ds.schema["bmi"].title)
+        """
+        return self.label or self.name
 
     @property
     def domain(self) -> str:
@@ -70,6 +80,14 @@ class Schema:
             unit=_unit(dataset["unit"]),
             many_rows=dataset["unit"]["max_rows"] > 1 or dataset["unit"].get("gaps", False),
         )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What columns are called, by name, of those that have a label.
+
+        >>> ds.describe(["price"], epsilon=1.0).table(labels=ds.schema.labels)
+        """
+        return {column.name: column.label for column in self.columns if column.label}
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)

@@ -51,6 +51,7 @@ columns <- function(dataset) {
     lower = number("lower"),
     upper = number("upper"),
     levels = vapply(found, function(each) paste(unlist(each$levels), collapse = ", "), ""),
+    label = vapply(found, function(each) text_or(each$label, ""), ""),
     row.names = NULL, stringsAsFactors = FALSE
   )
 }

@@ -167,7 +167,8 @@ def _column(name: str, column: Mapping[str, Any]) -> Column:
     lower = 0.0 if column["lower"] is None else float(column["lower"])
     upper = len(levels) - 1.0 if levels else float(column["upper"])
     role = str(column.get("role") or "")
-    return Column(name, kind, lower, upper, levels, tuple(column["missing"]), recode, role)
+    label, missing = str(column.get("label") or ""), tuple(column["missing"])
+    return Column(name, kind, lower, upper, levels, missing, recode, role, label)
 
 
 def _profile(content: Mapping[str, Any] | None) -> Profile | None:

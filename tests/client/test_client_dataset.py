@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is free: data sets, profile, plans and budgets, and how they look."""
 
+from dataclasses import replace
+
 import httpx
 import pytest
 
@@ -34,6 +36,9 @@ def test_a_data_set(server: Server) -> None:
     assert ds.schema["zone"].role == ""
     weight = {"kind": "numeric", "lower": 0.5, "upper": 40, "role": "weight"}
     assert reticent.Column.from_json("w", weight).role == "weight"
+    assert (ds.schema["zone"].title, ds.schema.labels) == ("zone", {})
+    named = reticent.Column.from_json("w", weight | {"label": "Survey weight"})
+    assert (named.label, named.title) == ("Survey weight", "Survey weight")
     assert "20,000 records; price, grade, zone, new" in repr(ds)
     with pytest.raises(KeyError, match="the columns are price"):
         ds.schema["absent"]
@@ -48,6 +53,10 @@ def test_the_profile(server: Server) -> None:
     profile = server.dataset().profile()
     assert profile.quantiles("price")["50%"] == pytest.approx(5e5)
     assert profile.quantiles("price").names[0] == "5%"
+    named = replace(profile.schema["price"], label="Price in $ of 2015")
+    schema = replace(profile.schema, columns=(named, *profile.schema.columns[1:]))
+    assert "  price  Price in $ of 2015" in repr(replace(profile, schema=schema))
+    assert "Labels" not in repr(profile)
     assert profile.counts("zone").to_dict() == {"a": 12_000.0, "b": 7_990.0, "<c>": 12.0}
     assert profile.counts("new").names == ("0", "1")
     assert profile.missing("grade") == 401.0

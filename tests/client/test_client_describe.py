@@ -102,6 +102,10 @@ def test_the_table_is_what_journals_print(about: reticent.Description) -> None:
 
 def test_intervals_are_in_the_table_where_they_are_asked_for(about: reticent.Description) -> None:
     rows = {row[0]: row[1:] for row in about.table(intervals=True).rows}
+    column = about.columns[0]
+    called = about.table(labels={column: "What it is called"})
+    assert any(row[0].startswith("What it is called, ") for row in called.rows)
+    assert not any(row[0].startswith(f"{column}, ") for row in called.rows)
     assert rows["price, mean"][1] == "6.0000 [5.0000, 7.0000]"
     assert rows["price, 75%"][0] == "9.0000 [8.0000, 10.0000]"
     assert rows["a_b, <x>"][2] == "0.7500 [0.0000, 1.0000]"

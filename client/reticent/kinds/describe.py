@@ -74,11 +74,14 @@ class Description(Release):
         header = ["column", "figure", "group", "value", "lower", "upper"]
         return _optional.pandas().DataFrame(rows, columns=header)
 
-    def table(self, *, intervals: bool = False) -> FitTable:
+    def table(
+        self, *, intervals: bool = False, labels: Mapping[str, str] | None = None
+    ) -> FitTable:
         """Table 1: mean (standard deviation) and median [quartiles] of numbers, number (percent) of
         levels, by group.
 
-        intervals: the 95 % intervals in the place of spreads. Shows itself as text, HTML, Markdown,
+        intervals: the 95 % intervals in the place of spreads. labels: what columns are called
+        here, by name, as ds.schema.labels has it. Shows itself as text, HTML, Markdown,
         LaTeX and Word.
 
         >>> print(ds.describe(["price"], by="waterfront", epsilon=1.0).table())
@@ -86,9 +89,11 @@ class Description(Release):
         counted = tuple(f"{max(0.0, size):,.0f}" for size in self.sizes.values())
         rows: list[tuple[str, ...]] = [("Records", *counted)]
         for column in self.result["columns"]:
-            rows += _rows(column, _interval_cells if intervals else _usual_cells)
+            named = {**column, "column": (labels or {}).get(column["column"], column["column"])}
+            rows += _rows(named, _interval_cells if intervals else _usual_cells)
         notes = _NOTES[1:] if intervals else _NOTES
-        return FitTable((self.by or "", *self.groups), tuple(rows), notes)
+        head = (labels or {}).get(self.by or "", self.by or "")
+        return FitTable((head, *self.groups), tuple(rows), notes)
 
     def plot(self, column: str | None = None, ax: Any = None) -> Any:
         """Histograms by group with 95 % intervals: of one column in these Axes, or of all in a

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A released study: every linear analysis of its columns is made here, and costs nothing more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -167,17 +167,24 @@ class Study(Release):
             raise InvalidFormula(f"Every specification needs {chosen}.")
         return SpecificationCurve(chosen, formulas, fits)
 
-    def select(self, response: str, candidates: Sequence[str] | None = None) -> Selection:
+    def select(
+        self,
+        response: str,
+        candidates: Sequence[str] | None = None,
+        *,
+        before_each: Callable[[], object] = lambda: None,
+    ) -> Selection:
         """The subset of candidate terms with the best BIC; all other columns without candidates.
 
         Its intervals are simultaneous over all subsets. Nominal ones of a chosen subset are too
-        short.
+        short. before_each: called before each subset, of which 12 candidates have 4,096; what it
+        raises ends the search.
         """
         moments, columns = self._moments, self._columns
         place = columns.one(response)
         texts = candidates or [name for k, name in enumerate(self.names, 1) if k != place]
         groups = [columns.places(text) for text in texts]
-        order = ranked(moments, place, groups)
+        order = ranked(moments, place, groups, before_each)
         chosen = [p for k in order[0][0] for p in groups[k]]
         total = 1 + sum(map(len, groups))
         said = (

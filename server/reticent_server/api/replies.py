@@ -32,6 +32,7 @@ class ColumnReply(_Reply):
             "weight: what a record counts for in the population, for a question's field `weights`."
         )
     )
+    label: str | None = Field(description="What people call the column; null: nothing is declared.")
 
 
 class SchemaReply(_Reply):

@@ -57,14 +57,16 @@ def _persons_to_json(schema: Schema) -> Json:
 
 
 def _column_to_json(column: Column) -> Json:
-    """Without a role where it has none, as in schemas of earlier versions."""
+    """Without a role or a label where it has none, as in schemas of earlier versions, which
+    approvals refer to.
+    """
     stored = asdict(column) | {
         "kind": column.kind.value,
         "levels": list(column.levels),
         "missing": list(column.missing),
         "recode": _recode_to_json(column.recode),
     }
-    return {key: value for key, value in stored.items() if key != "role" or value}
+    return {key: value for key, value in stored.items() if key not in {"role", "label"} or value}
 
 
 def _recode_to_json(recode: Recode) -> Json:
@@ -97,6 +99,7 @@ def _column_from_json(stored: Json) -> Column:
         missing=tuple(stored["missing"]),
         recode=_recode_from_json(stored.get("recode", {})),
         role=stored.get("role", ""),
+        label=stored.get("label", ""),
     )
 
 

@@ -45,7 +45,7 @@ MAX_UNIT_ROWS = 1_000_000
 _NAMED = 12  # columns, in one message
 _TOP_KEYS = ("description", "file", "unit", "columns", "derive", "persons")
 _DATE = "date"  # a kind of the file: an integer column of days since 1970-01-01
-_DATE_KEYS = ("kind", "from", "lower", "upper", "format", "missing")
+_DATE_KEYS = ("kind", "label", "from", "lower", "upper", "format", "missing")
 _WORDS: Mapping[object, object] = {True: "true", False: "false"}  # YAML reads these keys as values
 
 
@@ -142,7 +142,8 @@ def _column(name: object, body: object) -> Column:
     levels, recode = _texts_read(name, kind, declared)
     lower, upper = _bounds(name, kind, declared, levels)
     missing = _missing(name, declared, kind, [text for text, _ in recode.codes] or levels)
-    return Column(name, kind, lower, upper, levels, missing, recode, _role(name, declared, lower))
+    role, label = _role(name, declared, lower), _label(name, declared)
+    return Column(name, kind, lower, upper, levels, missing, recode, role, label)
 
 
 def _role(name: str, declared: Mapping[object, object], lower: float) -> str:
@@ -156,6 +157,17 @@ def _role(name: str, declared: Mapping[object, object], lower: float) -> str:
     return WEIGHT
 
 
+def _label(name: str, declared: Mapping[object, object]) -> str:
+    """One line of text, without what could be taken for another; empty without the key."""
+    value = declared.get("label", "")
+    said = value.strip() if isinstance(value, str) else ""
+    if value != "" and (not said or len(said) > MAX_TEXT or not said.isprintable()):
+        raise column_error(
+            name, f"label must be one line of text of at most {MAX_TEXT} characters, quoted"
+        )
+    return said
+
+
 def _date_column(name: str, declared: Mapping[object, object]) -> Column:
     """Whole days since 1970-01-01."""
     _only(declared, _DATE_KEYS, f"Column {name} (date)")
@@ -164,7 +176,8 @@ def _date_column(name: str, declared: Mapping[object, object]) -> Column:
         raise column_error(name, "lower must be before upper")
     recode = Recode(_source(name, declared), date=read_format(name, declared))
     missing = _missing(name, declared, ColumnKind.INTEGER, ())
-    return Column(name, ColumnKind.INTEGER, lower, upper, (), missing, recode)
+    label = _label(name, declared)
+    return Column(name, ColumnKind.INTEGER, lower, upper, (), missing, recode, label=label)
 
 
 def _texts_read(

@@ -327,6 +327,7 @@ def _column_row(column: Column) -> dict[str, Any]:
         "upper": None if column.levels else _shown_bound(column, column.upper),
         "levels": _listed(column.levels),
         "missing": _listed(repr(marker) for marker in column.missing),
+        "label": column.label,
     }
 
 

@@ -160,6 +160,7 @@ def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:
     counts = known.counted(column) if known is not None and by_level else {}
     return {
         "name": column.name,
+        "label": column.label,
         "kind": f"{column.shown_kind}, {column.role}" if column.role else column.shown_kind,
         "domain": ", ".join(column.levels)
         or f"{column.shown(column.lower)} … {column.shown(column.upper)}",

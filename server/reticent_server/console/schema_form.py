@@ -91,6 +91,7 @@ def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
     return {
         "use": "" if column.is_idle else "yes",
         "name": column.name,
+        "label": column.label,
         "kind": column.kind or "",
         "format": column.form,
         "levels": "\n".join(f"{level}{MEANS}{SEPARATOR.join(c)}" for level, c in column.levels),
@@ -175,6 +176,8 @@ def _body(column: ProposedColumn, given: Mapping[str, str]) -> tuple[str, Body]:
     """(name, what a schema file says of the column)."""
     name, kind = given.get("name", ""), given.get("kind", "")
     body: Body = {"kind": kind}
+    if given.get("label"):
+        body["label"] = given["label"]
     if name != column.source:
         body["from"] = column.source
     if kind in _BOUNDED:

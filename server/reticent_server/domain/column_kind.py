@@ -75,8 +75,8 @@ class ColumnTraits:
     has_order: bool = True
 
 
-_BOUNDED = ("kind", "from", "lower", "upper", "missing", "role")
-_LEVELS = ("kind", "from", "levels", "other", "missing")
+_BOUNDED = ("kind", "label", "from", "lower", "upper", "missing", "role")
+_LEVELS = ("kind", "label", "from", "levels", "other", "missing")
 
 TRAITS: Mapping[ColumnKind, ColumnTraits] = {
     ColumnKind.NUMERIC: ColumnTraits(
@@ -111,7 +111,7 @@ TRAITS: Mapping[ColumnKind, ColumnTraits] = {
         has_levels=True,
     ),
     ColumnKind.BOOLEAN: ColumnTraits(
-        keys=("kind", "from", "true", "false", "missing"),
+        keys=("kind", "label", "from", "true", "false", "missing"),
         draft="kind: boolean{source}{missing}",
         cell="one of true, false, yes, no, 1, 0",
         heading="True or false",

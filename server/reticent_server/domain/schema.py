@@ -57,8 +57,9 @@ class Column:
     lower, upper: declared bounds (numeric, integer; boolean has 0 and 1; categorical and ordered 0
     and len(levels) − 1, the bounds of its codes). levels: their levels in order, the stored code of
     a level being its position. missing: cell texts that mean "missing". recode: how the file's
-    cells become values. role: WEIGHT of what a record counts for in the population, else empty:
-    said to analysts, and nothing else depends on it.
+    cells become values. role: WEIGHT of what a record counts for in the population, else empty.
+    label: what people call it, one line, or empty. Both are said to analysts, and nothing else
+    depends on them.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Column:
     missing: tuple[str, ...] = ()
     recode: Recode = Recode()
     role: str = ""
+    label: str = ""
 
     @property
     def source(self) -> str:

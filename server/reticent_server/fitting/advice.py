@@ -24,6 +24,11 @@ _BENDS = (
     "the noise is so large that the fit may "
     "end on the bend."
 )
+_LONG_TAIL = (
+    "No intervals are expected: by the profile the tails of response and terms are so long that a "
+    'few records would decide the coefficients. Ask for loss="huber" or target="robust", or for a '
+    "logarithm of what has the long tail."
+)
 _NAMED = 6  # terms that a sentence names before it counts the others
 
 
@@ -39,6 +44,8 @@ def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
         )
     if not fit.settled:
         said.append(_BENDS)
+    if not fit.told:
+        said.append(_LONG_TAIL)
     lost = [t for t, ok in zip(names, fit.estimable, strict=True) if not ok]
     if lost:
         said.append(

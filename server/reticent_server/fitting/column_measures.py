@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.facts import ColumnProfile
+from reticent_server.domain.design import Design
+from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.schema import ABSENT, Column
 from reticent_server.domain.steps import (
     Block,
@@ -51,6 +52,7 @@ from reticent_server.numerics.known_total import with_total
 # quantile's
 MOST_COUNTED = 100
 _EMPTY = log(4096)  # candidates where no record is, for each one near a quantile
+_OUTER = {0.05, 0.95}  # probabilities without which a tail is a guess
 SURE = 2.0  # scales of a Gumbel selection: exceeded with probability e⁻²
 _ENDS = (0.01, 0.025, 0.05)  # probabilities beyond which those asked for are left out
 _FEWER = (  # fewer ones have a recursion of fewer levels, and less noise each
@@ -239,6 +241,16 @@ def is_resolved(column: Column, known: ColumnProfile | None) -> bool:
         return bool(places) and places[0] <= _QUARTILES[0] and places[-1] >= _QUARTILES[-1]
     counted = sum(known.counts) + (known.missing or 0.0)
     return known.count_sd is None or known.count_sd <= _most_noise(column, counted)
+
+
+def tells_tails(facts: DatasetFacts, design: Design) -> bool:
+    """Whether the profile has the outer twentieths of every column of a design that has
+    quantiles.
+    """
+    released = {} if facts.profile is None else facts.profile.columns
+    known = [released.get(name) for name in design.columns]
+    ends = [each.known_quantiles() for each in known if each is not None and each.quantiles]
+    return None not in known and all(found.keys() >= _OUTER for found in ends)
 
 
 def measures(column: Column) -> list[Measure]:

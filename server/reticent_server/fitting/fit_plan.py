@@ -52,6 +52,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.advice import advice
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
+from reticent_server.fitting.column_measures import tells_tails
 from reticent_server.fitting.contributions import contributions_of
 from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.fitting.fit_times import FitTimes
@@ -98,7 +99,8 @@ class FitGround(Generic[ResponseT]):
     """What a fit stands on, all public: the coding, the coordinates, what is known of the response,
     the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
     more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
-    Sizes.
+    Sizes; distances: (rows,) of the responses of public rows from their
+    median, None where no profile tells the tails of all columns.
     """
 
     coding: Coding
@@ -109,6 +111,7 @@ class FitGround(Generic[ResponseT]):
     spread: float
     offset: FloatArray | None = None
     unequal: float = 1.0
+    distances: FloatArray | None = None
 
 
 class RegressionModel(Protocol[ResponseT]):
@@ -473,7 +476,10 @@ def ground_of(
     rows = draw_public_rows(design, facts, masked=masked)
     if rows is None or design.response is None:
         return None
-    return _ground(design, design.response, rows, model)
+    found = _ground(design, design.response, rows, model)
+    if not tells_tails(facts, design):
+        return found
+    return replace(found, distances=rows.y - np.median(rows.y))
 
 
 def _ground(

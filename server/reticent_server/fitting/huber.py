@@ -6,7 +6,7 @@ derivative of Huber's ψ at a normal residual is 2Φ(cs/√(s² + v − v̄)) �
 the mean v̄ of v already, since s is measured where the predictor stands.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import sqrt
 from typing import Protocol
 
@@ -218,13 +218,14 @@ def _typical(start: float, left: float) -> float:
 class LinearFamily:
     """Huber's loss; with `biweight` the last two steps have its score, and start where Huber's have
     come: at the solution near the private Huber fit, of several. start: s before any release.
-    residuals: None where s stays.
+    residuals: None where s stays. distances: as of WholeScore.
     """
 
     psi: Huber
     biweight: Biweight | None = None
     start: float = 1.0
     residuals: Residuals | None = MedianResidual()
+    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def offset(self) -> float:
@@ -244,7 +245,7 @@ class LinearFamily:
         return PsiScore(self.psi, scale)
 
     def whole(self, scale: float) -> PlainScore:
-        return PlainScore(scale)
+        return PlainScore(scale, distances=self.distances)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: the two biweight steps reach their solution from Huber's."""

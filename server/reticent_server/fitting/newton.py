@@ -234,3 +234,4 @@ class PlannedStep:
     clip: float
     reach: float
     allowance: float = 0.0
+    told: bool = True

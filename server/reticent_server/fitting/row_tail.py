@@ -75,6 +75,8 @@ _LEAST_EXCESS = 1 / 15  # of rank times C: a tail index of 16
 _LEAST_CURVATURE = 1e-3  # of the largest
 _UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
+_LESS = 0.25  # of an index: half a standard deviation of it, as of 100 records at ε = 1
+_TAIL = (0.025, 0.1)  # shares of the records beyond which a public tail is looked at
 _LONGEST, _BISECTIONS = 1e3, 60  # of planned_cut
 _SHORTEST = 1e-300  # of a row: a length that is divided by
 _ROUNDS = 12  # Gauss-Newton steps; each leaves a tenth
@@ -139,6 +141,13 @@ class RowCut:
         return self.shaped or (known and self.alpha >= TAIL_INDEX.value)
 
     @property
+    def expected(self) -> bool:
+        """Of a planned cut, whether a reply is expected to tell its tail, whose index it takes to
+        be half a standard deviation smaller.
+        """
+        return self.told and self.alpha >= TAIL_INDEX.value + _LESS
+
+    @property
     def of_likelihood(self) -> "RowCut":
         """Without the slope before: BULK_INDEX is of residuals. Most scores of a count, a cost or a
         time fall slowly whatever their tail is, and a twentieth of sound fits would be declined.
@@ -171,11 +180,29 @@ def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     return np.asarray(mean**2 * A @ A.T)
 
 
+def tail_index(distances: FloatArray) -> float:
+    """Of public distances (rows,): the slope of the logarithm of the share beyond a distance by
+    that of the distance; infinite where there is no tail.
+
+    Between the shares of _TAIL, which a profile's noise leaves in place: a Pareto tail has one
+    slope everywhere, a normal one 4.4 here.
+    """
+    outer, inner = _TAIL
+    far, near = np.quantile(distances, (1 - outer, 1 - inner))
+    return log(inner / outer) / log(far / near) if far > near > 0 else np.inf
+
+
 def planned_cut(
-    lengths: FloatArray, count: float, rank: float, tail: Callable[[FloatArray], FloatArray]
+    lengths: FloatArray,
+    count: float,
+    rank: float,
+    tail: Callable[[FloatArray], FloatArray],
+    distances: FloatArray | None = None,
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
-    a length (any shape).
+    a length (any shape). distances: (rows or more,), signed, of the responses of the same public
+    rows from their median, None where no profile tells tails. From the tail that they show to the cut its
+    slope grows as κ is expected to make it.
     """
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
@@ -183,8 +210,13 @@ def planned_cut(
         middle = (low + high) / 2
         beyond = float(np.mean(tail(middle / np.maximum(lengths, _SHORTEST))))
         low, high = (middle, high) if beyond > share else (low, middle)
-    alpha = _SLOPE * (1 + _BEND)
-    return RowCut(high, rank, alpha, rank * high / (alpha - 1))
+    alpha, seen = _SLOPE * (1 + _BEND), None
+    if distances is not None:
+        score = lengths * distances[: len(lengths)]
+        seen = min(tail_index(score), tail_index(-score))
+        x = min(max(log(sqrt(_TAIL[0] * _TAIL[1]) / share) / seen, 0.0), _BENDS_TO)
+        alpha = max(min(alpha, seen * (1 + _BEND * x)), _LEAST_ALPHA)
+    return RowCut(high, rank, alpha, rank * high / (alpha - 1), bulk=seen)
 
 
 def chosen_cut(

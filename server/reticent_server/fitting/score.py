@@ -93,11 +93,14 @@ class Score(Protocol):
 
 class WholeScore(Score, Protocol):
     """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). unlike: relative
-    error of the second moment of √h v that public rows lead to expect.
+    error of the second moment of √h v that public rows lead to expect. distances: (rows,)
+    of the responses of public rows from their median, None where no profile tells tails.
     """
 
     @property
     def unlike(self) -> float: ...
+    @property
+    def distances(self) -> FloatArray | None: ...
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
         """(rows,) a record's information in natural units, 1 at most and the least within `error`

@@ -185,9 +185,10 @@ class WholeNewton(NoisyNewton):
             np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1),
             self._score(scale),
         )
-        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond)
+        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.distances)
         reach = LEAST_REACH * sqrt(q)
-        return PlannedStep(score, wide, cut.length, reach, score.leaning(q) * cut.excess)
+        taken = score.leaning(q) * cut.excess
+        return PlannedStep(score, wide, cut.length, reach, taken, cut.expected)
 
     @property
     def _rank(self) -> float:

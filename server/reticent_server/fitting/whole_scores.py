@@ -9,7 +9,7 @@ parts.
 A record that is not in use, and a value that is not finite, adds nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import stdtr
@@ -76,6 +76,7 @@ class PlainScore(UnboundedScore):
     varies: bool = False
     signed: bool = False
     unlike: float = UNLIKE
+    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def unit(self) -> float:

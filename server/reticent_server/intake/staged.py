@@ -18,6 +18,7 @@ from reticent_server.intake.versions import LoadedVersion
 from reticent_server.settings import Settings
 from reticent_server.vault.draft import Proposal, ProposedColumn
 from reticent_server.vault.staging import (
+    MOST,
     UNREADABLE,
     Incoming,
     StagedFile,
@@ -26,6 +27,7 @@ from reticent_server.vault.staging import (
 )
 
 __all__ = [
+    "MOST",
     "UNREADABLE",
     "Incoming",
     "Proposal",

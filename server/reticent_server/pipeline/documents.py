@@ -231,6 +231,7 @@ def _column_json(column: Column) -> Json:
         "date": column.is_date,
         "derived": None if column.recode.derived is None else column.recode.derived.text,
         "role": column.role or None,
+        "label": column.label or None,
     }
 
 

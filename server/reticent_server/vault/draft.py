@@ -35,6 +35,7 @@ _INTRODUCTION = """\
 # Bounds of dates are dates: lower: 2010-01-01.
 # `file` says how the file is read, as it was understood: change it where it is wrong.
 # `missing` lists the texts of missing cells, as they were found; columns with missing cells need them.
+# `label` is what the file calls a column: it is published, so read it as you read the names.
 # Delete the columns that analysts do not need: they are then not loaded.
 """
 _OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
@@ -217,20 +218,28 @@ def _line(column: ProposedColumn) -> str:
         )
     key = json.dumps(name) if name.lower() in _YAML_WORDS else name
     parts = {
-        "source": "" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}",
+        "source": _labelled(column)
+        + ("" if source == name else f", from: {json.dumps(source, ensure_ascii=False)}"),
         "missing": f", missing: {_listed(column.missing)}" if column.missing else "",
         "levels": _levels(column),
         "form": _form(column),
     }
     body = _OPEN_DATE if column.kind == DATE else _OPEN[ColumnKind(column.kind)]
     line = f"{key}: {{{body.format(**parts)}}}"
-    remarks = [column.label] if column.label else []
-    remarks += [f"format: {' or '.join(column.forms)}"] if column.forms else []
+    remarks = [f"format: {' or '.join(column.forms)}"] if column.forms else []
     remarks += [column.warning] if column.warning else []
     remark = f"  # {'; '.join(' '.join(r.split()) for r in remarks)}" if remarks else ""
     if column.is_idle:
         return f"  # {line}{remark}  # no cells, or more than {MANY} different texts: left out\n"
     return f"  {line}{remark}\n"
+
+
+def _labelled(column: ProposedColumn) -> str:
+    """What the file's dictionary calls it, as the schema publishes it once a curator has read
+    it.
+    """
+    label = json.dumps(column.label, ensure_ascii=False)
+    return f", label: {label}" if column.label else ""
 
 
 def _form(column: ProposedColumn) -> str:

@@ -10,8 +10,8 @@ from fastapi import Request
 from reticent_server.errors import InvalidPrivacy, InvalidRequest
 
 MAX_FIELDS = 32
-MAX_LONG_FIELDS = 6000
-"""Twelve fields of each of 500 columns, the most that a schema declares."""
+MAX_LONG_FIELDS = 7000
+"""Thirteen fields of each of 500 columns, the most that a schema declares."""
 
 _TYPE = "application/x-www-form-urlencoded"
 

@@ -24,7 +24,11 @@ MAX_EDITOR_BYTES = 2 << 20
 column."""
 
 LONGER: Mapping[str, int | None] = MappingProxyType(
-    {"/console/tables": None, "/console/tables/": MAX_EDITOR_BYTES}
+    {
+        "/console/tables": None,
+        "/console/tables/": MAX_EDITOR_BYTES,
+        "/workbench/studies": None,
+    }
 )
 """Limits of bodies that are not those of other requests; None: read here."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from reticent_server.domain.patience import checkpoint
 from reticent_server.errors import InvalidQuery, InvalidRequest
 from reticent_server.workbench.controls import listed_texts
 
@@ -246,7 +247,7 @@ def _robustness(study: "Study", base: str, variations: list[str], term: str | No
 
 
 def _selection(study: "Study", response: str, candidates: list[str] | None) -> Json:
-    found = study.select(response, candidates)
+    found = study.select(response, candidates, before_each=checkpoint)
     ranking = {
         "subsets": [" + ".join(names) or "1" for names, _ in found.ranking],
         "bic": [float(bic) for _, bic in found.ranking],
@@ -349,6 +350,13 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
     )
 }  # fmt: skip
 """By name, in the order of the desk."""
+
+
+def check_study(document: Mapping[str, Any]) -> None:
+    """Raises KeyError, TypeError or ValueError where a document lacks what the client reads."""
+    from reticent.kinds.study import Study  # noqa: PLC0415 - as above
+
+    Study(document).check()
 
 
 def study_of(document: Mapping[str, Any], group: str) -> "Study":

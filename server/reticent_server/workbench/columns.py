@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts
 from reticent_server.domain.schema import Column
+from reticent_server.errors import NotFound
+from reticent_server.pipeline.services import Services
 
 WIDTH, HEIGHT = 88.0, 26.0
 """Of a sparkline, in the units of its viewBox: pixels in the codebook."""
@@ -30,7 +32,7 @@ class SparkBar:
 @dataclass(frozen=True, slots=True)
 class CodebookRow:
     """missing: a share of the records; None: the column has none, or no profile is released. told:
-    what the sparkline shows, in words. role: as of Column."""
+    what the sparkline shows, in words. role, label: as of Column."""
 
     name: str
     kind: str
@@ -39,6 +41,16 @@ class CodebookRow:
     bars: tuple[SparkBar, ...]
     told: str
     role: str = ""
+    label: str = ""
+
+
+def labels(services: Services, dataset: str) -> dict[str, str]:
+    """What a data set's columns are called, by name; empty of one that is retired."""
+    try:
+        columns = services.catalog.facts(dataset).schema.columns
+    except NotFound:
+        return {}
+    return {column.name: column.label for column in columns if column.label}
 
 
 def codebook(facts: DatasetFacts) -> tuple[CodebookRow, ...]:
@@ -53,7 +65,7 @@ def _row(facts: DatasetFacts, column: Column, known: ColumnProfile | None) -> Co
         missing = min(1.0, max(0.0, known.missing / facts.n))
     bars, told = _sparkline(column, known)
     kind, domain = column.shown_kind, _domain(column)
-    return CodebookRow(column.name, kind, domain, missing, bars, told, column.role)
+    return CodebookRow(column.name, kind, domain, missing, bars, told, column.role, column.label)
 
 
 def _domain(column: Column) -> str:

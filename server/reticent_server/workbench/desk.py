@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Response
+from fastapi import Request, Response
 
 from reticent_server.domain.patience import checkpoint
 from reticent_server.errors import InvalidRequest, NotFound, ReticentError
@@ -30,6 +30,12 @@ from reticent_server.workbench.analyses import (
     study_of,
 )
 from reticent_server.workbench.asking import Asking, asker
+from reticent_server.workbench.study_files import (
+    LOADED,
+    loaded_study,
+    receive_study,
+    waiting_studies,
+)
 
 router = pages_router("workbench")
 
@@ -39,6 +45,9 @@ servers that take 64 KB."""
 
 MOST_LISTED = 500
 """Releases that are looked through for studies: the newest, as in the history."""
+
+_FILE_ID = 32
+"""Characters of the id of a file; releases' are shorter."""
 
 _TOGETHER = ("python", "r", "notebook", "markdown", "csv", "latex")
 """Formats that hold several analyses in one file."""
@@ -68,10 +77,23 @@ class DeskEntry:
 
     def document(self, release: Document) -> dict[str, Any]:
         """The analysis as a release's document, under the study's guarantee."""
-        result = self.analysis.run(study_of(release, self.group), self.texts)
+        result = self._result(release)
         where = {k: v for k, v in release["query"].items() if k == "where" and v}
         query = {"kind": self.analysis.label.lower(), **where, **self.asked}
         return {**release, "query": query, "result": result, "answers": self.analysis.answers}
+
+    def _result(self, release: Document) -> dict[str, Any]:
+        """Raises InvalidRequest and its kinds; of a stranger's file whatever goes wrong is one."""
+        try:
+            return self.analysis.run(study_of(release, self.group), self.texts)
+        except ReticentError:
+            raise
+        except Exception:
+            if LOADED not in release:
+                raise
+            raise InvalidRequest(
+                "The file's study does not hold what this analysis needs."
+            ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +125,15 @@ def studies(visit: Asking) -> Response:
         "studies.html",
         own=[each for each in page["releases"] if is_study(each)],
         published=[each for each in published if is_study(each)],
+        files=waiting_studies(visit),
         datasets=datasets,
     )
+
+
+@router.post("/studies")
+async def load(visit: Asking, request: Request) -> Response:
+    """Opens the desk of a study that is in a file."""
+    return visit.redirect(_path(await receive_study(visit, request)))
 
 
 @router.get("/studies/{release_id}")
@@ -220,8 +249,11 @@ def documents(entries: Sequence[DeskEntry], release: Document) -> Iterator[dict[
 
 
 def _formats(release: Document) -> dict[str, str]:
-    """A release's own JSON is no analysis; R reads one's own releases only."""
+    """A release's own JSON is no analysis; R reads one's own releases only, and scripts no file
+    that a page has loaded.
+    """
     left_out = {"json", "r"} if release.get("published") else {"json"}
+    left_out |= set(exports.SCRIPTS) if LOADED in release else set()
     return {name: label for name, label in exports.formats().items() if name not in left_out}
 
 
@@ -237,6 +269,8 @@ def _step(form: str, entry: DeskEntry, release: Document) -> str:
 
 def _study(visit: Asking, release_id: str) -> dict[str, Any]:
     """One's own study, or one that is published to one. Raises NotFound."""
+    if len(release_id) == _FILE_ID:
+        return loaded_study(visit, release_id)
     services, principal = visit.services, asker(visit)
     try:
         document: dict[str, Any] = json.loads(browse.release(services, principal, release_id))

@@ -21,6 +21,7 @@ from reticent_server.web.tables import shown
 from reticent_server.web.words import plain_words
 from reticent_server.workbench import exports
 from reticent_server.workbench.asking import Asking, Cancelling, asker
+from reticent_server.workbench.columns import labels
 from reticent_server.workbench.desk import is_study
 from reticent_server.workbench.drafts import query_texts
 from reticent_server.workbench.table_one import is_description
@@ -73,9 +74,16 @@ def release(visit: Asking, release_id: str) -> Response:
         wait=0 if progress is None else max(1, min(60, progress["remaining_ms"] // 1000 + 1)),
         again=f"/workbench/datasets/{document['dataset']}?{urlencode(again)}",
         formats=exports.formats(),
+        axis=_axis(visit, document),
         has_desk=is_study(document),
         has_table_one=is_description(document),
     )
+
+
+def _axis(visit: Asking, document: Mapping[str, Any]) -> str:
+    """What stands below the axis of time: the column's label, or its name."""
+    column = str(document["query"].get("time") or "")
+    return labels(visit.services, document["dataset"]).get(column, column)
 
 
 def _clock(due: datetime | None) -> str:

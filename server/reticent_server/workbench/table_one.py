@@ -20,7 +20,7 @@ from reticent_server.web.routing import pages_router
 from reticent_server.web.tables import shown
 from reticent_server.workbench import exports
 from reticent_server.workbench.asking import Asking, asker
-from reticent_server.workbench.columns import codebook
+from reticent_server.workbench.columns import codebook, labels
 
 router = pages_router("workbench")
 
@@ -64,7 +64,7 @@ def show(visit: Asking, release_id: str) -> Response:
     return visit.page(
         "table_one.html",
         release=document,
-        result=shown(_printed(document)["result"]),
+        result=shown(_printed(visit, document)["result"]),
         formats={k: v for k, v in exports.formats().items() if k in FORMS},
     )
 
@@ -77,7 +77,7 @@ def export(visit: Asking, release_id: str, form: str) -> Response:
         raise NotFound("There is no such format here.")
     made, url = exports.EXPORTS[form], str(visit.request.base_url).rstrip("/")
     name = f'attachment; filename="{document["id"]}-table-1{made.ending}"'
-    content = made.write(_printed(document), url)
+    content = made.write(_printed(visit, document), url)
     return visit.keep(
         Response(content, media_type=made.media_type, headers={"Content-Disposition": name})
     )
@@ -96,13 +96,14 @@ def _description(visit: Asking, release_id: str) -> dict[str, Any]:
     return document
 
 
-def _printed(document: Mapping[str, Any]) -> dict[str, Any]:
+def _printed(visit: Asking, document: Mapping[str, Any]) -> dict[str, Any]:
     """The release with the table's cells in the place of its result."""
     from reticent.kinds.describe import Description  # noqa: PLC0415 - a tenth of a second
 
     about = Description(document)
-    table = about.table()
-    by = f"{about.by} = " if about.by else ""
+    known = labels(visit.services, document["dataset"])
+    table = about.table(labels=known)
+    by = f"{known.get(about.by, about.by)} = " if about.by else ""
     heads = [each if k == 0 else f"{by}{each}" for k, each in enumerate(about.groups)]
     cells = {head: [row[k] for row in table.rows] for k, head in enumerate(heads, 1)}
     result = {

@@ -213,6 +213,7 @@ def test_only_granted_data_sets_are_listed(api: Api, installation: Installation)
         "date": False,
         "derived": None,
         "role": None,
+        "label": None,
     }
 
 

@@ -96,6 +96,11 @@ BAD_COLUMNS = {
     "x: {kind: numeric, lower: -1, upper: 1, role: "
     "weight}": "Column x: a weight needs a lower bound",
     "x: {kind: boolean, role: weight}": "Column x (boolean): the key 'role' is not known",
+    "x: {kind: boolean, label: 3}": "Column x: label must be one line of text of at most 256",
+    'x: {kind: boolean, label: " "}': "Column x: label must be one line",
+    'x: {kind: boolean, label: "a\\nb"}': "Column x: label must be one line",
+    'x: {kind: boolean, label: "a\\u202eb"}': "Column x: label must be one line",
+    f'x: {{kind: boolean, label: "{257 * "a"}"}}': "Column x: label must be one line",
     "x: {kind: date, levels: [a]}": "Column x (date): the key 'levels' is not known",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%Y"}': "format must have %Y, %m",
     'x: {kind: date, lower: 2019-01-01, upper: 2020-01-01, format: "%p %Y%m%d"}': "format may have",
@@ -229,6 +234,25 @@ def test_a_weight_is_declared_and_kept(tmp_path: Path) -> None:
     stored = schema_to_json(schema)
     assert [column.get("role") for column in stored["columns"]] == ["weight", None]
     assert "role" not in stored["columns"][1]  # as in schemas of earlier versions
+    assert schema_from_json(stored) == schema
+
+
+def test_a_label_of_every_kind_is_kept_and_older_schemas_have_none(tmp_path: Path) -> None:
+    text = (
+        "columns:\n"
+        '  a: {kind: numeric, label: "Income, 2019", lower: 0, upper: 1}\n'
+        '  b: {kind: integer, label: "Age", lower: 0, upper: 1}\n'
+        '  c: {kind: categorical, label: "Town", levels: ["1", "2"]}\n'
+        '  d: {kind: ordered, label: "Schooling", levels: ["1", "2"]}\n'
+        '  e: {kind: boolean, label: "Smokes"}\n'
+        '  f: {kind: date, label: "Visit", lower: 2019-01-01, upper: 2020-01-01}\n'
+        "  g: {kind: boolean}\n"
+    )
+    schema = read(tmp_path, text)
+    found = ["Income, 2019", "Age", "Town", "Schooling", "Smokes", "Visit", ""]
+    assert [column.label for column in schema.columns] == found
+    stored = schema_to_json(schema)
+    assert "label" not in stored["columns"][-1]  # as in schemas of earlier versions
     assert schema_from_json(stored) == schema
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema's form says what a schema file says."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,15 @@ def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
     ]
     assert not {"39", "10115", "2020"} & set(fields.values())
     assert sorted(check(propose(file).columns, fields).errors) == [0, 1, 3, 4]
+
+
+def test_a_label_of_the_file_is_proposed_and_the_curator_has_the_last_word(file: Path) -> None:
+    columns = [replace(column, label="From the file") for column in propose(file).columns]
+    assert proposed_fields(columns)["c0.label"] == "From the file"
+    said = check(columns, FIELDS | {"c0.label": "Age at the visit"})
+    assert said.schema is not None
+    assert [c.label for c in said.schema.columns][:2] == ["Age at the visit", ""]
+    assert "one line" in check(columns, FIELDS | {"c0.label": "a\u202eb"}).errors[0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ import pytest
 
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.schema import ABSENT
+from reticent_server.domain.facts import (
+    PROFILE_PROBABILITIES,
+    ColumnProfile,
+    DatasetFacts,
+    Profile,
+)
+from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.expected_intervals import NO_INTERVALS
 from reticent_server.kinds.registry import kind_of
@@ -69,3 +75,32 @@ def test_without_noise_worth_naming_every_interval_is_expected() -> None:
     plan, *_ = planned(3000, 4, "person", 8.0)
     assert np.isfinite(plan.precision.privacy).all()
     assert NO_INTERVALS not in plan.forecast["notes"]
+
+
+def responses(tail: str, n: int) -> Any:
+    """(n,) of a response on x: normal errors, or those of a Cauchy's tail."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=n)
+    e = rng.normal(size=n) if tail == "normal" else 5 * rng.standard_cauchy(size=n)
+    return {"x": x, "y": np.clip(x + e, -5000.0, 5000.0)}
+
+
+@pytest.mark.parametrize("tail", ["normal", "Cauchy"])
+def test_a_profile_s_tail_decides_whether_least_squares_is_promised(
+    monkeypatch: pytest.MonkeyPatch, tail: str
+) -> None:
+    """And what is promised comes, and what is not does not."""
+    seed_noise(monkeypatch, f"tail {tail}")
+    table = responses(tail, 8000)
+    columns = [Column(name, ColumnKind.NUMERIC, -5000.0, 5000.0) for name in table]
+    places = np.array(PROFILE_PROBABILITIES)
+    known = {k: ColumnProfile(tuple(np.quantile(v, places))) for k, v in table.items()}
+    facts = DatasetFacts("d", "d", 1, "v", 8000, Schema(tuple(columns)), Profile(known))
+    query = LinearRegression("y ~ x", loss="squared")
+    plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho_units(1.0, 1e-6)))
+    expected = np.isfinite(np.array(plan.precision.privacy))
+    told = any("so long that a few records" in note for note in plan.forecast["notes"])
+    result = drive(plan.run(), Block(0, 8000, table, {})).result
+    came = np.array([low is not None for low, _ in result["confidence_intervals"]])
+    assert expected.tolist() == came.tolist() == [tail == "normal"] * 2
+    assert told == (tail == "Cauchy")

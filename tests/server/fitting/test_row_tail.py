@@ -124,6 +124,22 @@ def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:
     assert beyond * N == pytest.approx(RANK, rel=0.1)  # a standard error of .013
 
 
+def test_a_planned_cut_takes_what_the_profile_s_tail_leads_to_expect() -> None:
+    """Of a Pareto response of index 2: the slope grows by the bend to the cut, and no more is taken
+    for granted without a profile.
+    """
+    rows, rng = np.full(4096, 2.0), np.random.default_rng(6)
+    heavy, longer = (rng.permutation(lengths(a, 4096)) for a in (2.0, 1.0))
+    plain = planned_cut(rows, N, RANK, PlainScore(1.0).beyond)
+    cut = planned_cut(rows, N, RANK, PlainScore(1.0).beyond, heavy)
+    x = np.log(0.05 / (RANK / N)) / 2.0
+    assert cut.alpha == pytest.approx(2.0 * (1 + 0.4 * min(x, 1.2)), rel=0.02)
+    assert cut.excess > plain.excess * 1.5
+    assert (plain.expected, cut.expected) == (True, True)
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, longer).expected
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, -longer).expected
+
+
 def test_the_reach_grows_with_tails_that_public_rows_lack() -> None:
     public = np.minimum(lengths(6.0, 2000), 2.0)
     same = chosen_reach(GRID, released(np.tile(public, 10)), N, public, 1e-4, 2.0)

@@ -129,7 +129,14 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
         400,
         {"column": "person", "max_rows": 1, "gaps": False},
     )
-    plain = {"lower": 0.0, "levels": None, "date": False, "derived": None, "role": None}
+    plain = {
+        "lower": 0.0,
+        "levels": None,
+        "date": False,
+        "derived": None,
+        "role": None,
+        "label": None,
+    }
     plain |= {"ordered": False}
     assert view["schema"]["columns"] == {
         "visits": plain | {"kind": "integer", "upper": 3.0, "missing": []},

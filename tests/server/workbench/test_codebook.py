@@ -58,3 +58,9 @@ def test_quantiles_are_of_the_probabilities_that_they_are_of() -> None:
     """A wide column has a median alone, which is no 5 % quantile."""
     assert ColumnProfile((7.0,), probabilities=(0.5,)).known_quantiles() == {0.5: 7.0}
     assert ColumnProfile().known_quantiles() == {}
+
+
+def test_a_label_stands_beside_the_name() -> None:
+    columns = (Column("x", ColumnKind.NUMERIC, 0.0, 1.0, label="Income per year"),)
+    facts = DatasetFacts("d", "d", 1, "v", 100, Schema(columns), None)
+    assert [row.label for row in codebook(facts)] == ["Income per year"]

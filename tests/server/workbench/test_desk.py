@@ -57,6 +57,16 @@ def studies(
         yield Bench(services, own.keys, create_app(services)), made[0], made[1]
 
 
+_SIGNED: dict[tuple[int, str], Browser] = {}
+
+
+def signed(bench: Bench, name: str) -> Browser:
+    """Somebody's browser: who signs in too often has to wait."""
+    if (id(bench), name) not in _SIGNED:
+        _SIGNED[id(bench), name] = bench.browser(name)
+    return _SIGNED[id(bench), name]
+
+
 def path(study: Mapping[str, Any]) -> str:
     return f"/workbench/studies/{study['id']}"
 
@@ -87,7 +97,7 @@ def spent(bench: Bench) -> Any:
 def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
     """What is computed stands in the address, and is made again from it, all together."""
     bench, study, _ = studies
-    ana, before = bench.browser("ana"), spent(bench)
+    ana, before = signed(bench, "ana"), spent(bench)
     done: list[str] = []
     assert set(ASKED) == set(ANALYSES)
     for name in ANALYSES:
@@ -129,7 +139,7 @@ def test_numbers_are_the_client_s(studies: Any) -> None:
 def test_a_script_makes_the_same_numbers(studies: Any) -> None:
     """The lines of the Python file, run on the release; the R file calls the same functions."""
     bench, study, grouped = studies
-    ana = bench.browser("ana")
+    ana = signed(bench, "ana")
     done = [done_of(compute(ana, study, name))[0] for name in ANALYSES]
     every = urlencode({"done": done}, doseq=True)
     script = ana.get(f"{path(study)}/export/python?{every}").text
@@ -151,7 +161,7 @@ def test_a_script_makes_the_same_numbers(studies: Any) -> None:
 
 def test_each_export_holds_the_numbers(studies: Any) -> None:
     bench, study, _ = studies
-    ana = bench.browser("ana")
+    ana = signed(bench, "ana")
     done = urlencode({"done": done_of(compute(ana, study, "regression"))}, doseq=True)
     value = Study(study).ols("y ~ x + g").params["x"]
     assert repr(float(value)) in ana.get(f"{path(study)}/export/csv?{done}").text
@@ -168,7 +178,7 @@ def test_each_export_holds_the_numbers(studies: Any) -> None:
 
 def test_what_is_wrong_is_said_at_the_form(studies: Any) -> None:
     bench, study, grouped = studies
-    ana = bench.browser("ana")
+    ana = signed(bench, "ana")
     tried = {
         "y ~ garde": "is not in this study",
         "": "it is needed",
@@ -201,6 +211,17 @@ def test_an_export_ends_where_its_reader_has_left(studies: Any) -> None:
             next(made)
 
 
+def test_a_search_of_subsets_ends_where_its_reader_has_left(studies: Any) -> None:
+    _, study, _ = studies
+    entry = DeskEntry(ANALYSES["selection"], "", {"response": "y", "candidates": "x, k, b"})
+    patience = Patience(600.0)
+    with patience.limits():
+        assert entry.document(study)["result"]["ranking"]["bic"]
+        patience.leave()
+        with pytest.raises(CallerLeft):
+            entry.document(study)
+
+
 @pytest.mark.parametrize(
     ("name", "changed", "said"),
     [
@@ -213,7 +234,7 @@ def test_commas_alone_and_columns_named_twice_are_refused(
     studies: Any, name: str, changed: dict[str, str], said: str
 ) -> None:
     bench, study, _ = studies
-    reply = compute(bench.browser("ana"), study, name, **changed)
+    reply = compute(signed(bench, "ana"), study, name, **changed)
     assert reply.status_code == 422
     assert said in html.unescape(reply.text)
 
@@ -221,7 +242,7 @@ def test_commas_alone_and_columns_named_twice_are_refused(
 def test_columns_are_added_by_a_press(studies: Any) -> None:
     """Without a script: a round trip each."""
     bench, study, _ = studies
-    ana, text = bench.browser("ana"), ""
+    ana, text = signed(bench, "ana"), ""
     for column in ("y", "x", "C(g)"):
         asked = urlencode({"analysis": "regression", "f.formula": text, "add": f"formula:{column}"})
         found = re.search(
@@ -233,10 +254,65 @@ def test_columns_are_added_by_a_press(studies: Any) -> None:
     study_of(study, "").ols(text)
 
 
+def sent(browser: Browser, content: bytes, name: str = "study.json") -> httpx.Response:
+    """A file, by the page's form."""
+    token = re.search(r'name="form_token" value="([^"]+)"', browser.get("/workbench/studies").text)
+    assert token is not None
+    form = {"form_token": token[1]}
+    return browser.post("/workbench/studies", data=form, files={"file": (name, content)})
+
+
+def test_a_study_of_a_file_is_analysed_and_seen_by_nobody_else(studies: Any) -> None:
+    """As the same study of the server, without scripts that would ask the server for it."""
+    bench, study, grouped = studies
+    ana, before = signed(bench, "ana"), spent(bench)
+    for each in (study, grouped):
+        reply = sent(ana, json.dumps(each).encode(), "a&b.json")
+        assert reply.status_code == 303, reply.text
+        place = reply.headers["location"]
+        loaded = {"id": place.rpartition("/")[2]}
+        more = {"group": "a"} if each is grouped else {}
+        asked = {"f.formula": "y ~ x"}
+        done = done_of(compute(ana, loaded, "regression", **asked, **more))
+        page = ana.get(f"{place}?{urlencode({'done': done}, doseq=True)}").text
+        here = ana.get(f"{path(each)}?{urlencode({'done': done}, doseq=True)}").text
+        number = re.compile(r'<td role="cell" class="number"[^>]*>([^<]*)')
+        assert number.findall(page) == number.findall(here) != []
+        assert "cannot check it" in page
+        assert "a_b.json" in page
+        assert "export/python" not in page
+        assert signed(bench, "bob").get(place).status_code == 404
+    assert "a_b.json" in ana.get("/workbench/studies").text
+    assert spent(bench) == before
+
+
+def test_what_is_no_study_is_refused_whatever_it_is(studies: Any) -> None:
+    bench, study, _ = studies
+    ana = signed(bench, "ana")
+    lame = {**study, "result": {**study["result"], "terms": ["Intercept", 3]}}
+    other = {**study, "created_at": None}
+    count = {**study, "query": {"kind": "count"}}
+    for content in (
+        b"[",
+        b"[]",
+        b"{}",
+        b"\xff",
+        *(json.dumps(e).encode() for e in (lame, other, count)),
+    ):
+        reply = sent(ana, content)
+        assert (reply.status_code, "holds no study" in reply.text) == (422, True), content[:40]
+    short = {k: v for k, v in study["result"].items() if k != "radius"}
+    reply = sent(ana, json.dumps({**study, "result": short}).encode())
+    assert reply.status_code in {303, 422}
+    for _ in range(6):  # the oldest makes room
+        assert sent(ana, json.dumps(study).encode()).status_code == 303
+    assert ana.get("/workbench/studies").text.count("study.json</a>") <= 4
+
+
 def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
     """Published, it is read by all with a grant, who get a script that finds it."""
     bench, study, grouped = studies
-    bob = bench.browser("bob")  # who has no grant
+    bob = signed(bench, "bob")  # who has no grant
     token = {"done": "a=correlations"}
     places = [path(study), f"{path(study)}/export/csv?{urlencode(token)}", path({"id": "rel_no"})]
     assert [bob.get(each).status_code for each in places] == [404, 404, 404]
@@ -252,5 +328,5 @@ def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
     assert 'client.dataset("people").published() if each.id ==' in script
     assert bob.get(f"{path(study)}/export/r?{urlencode(token)}").status_code == 404
     assert (
-        "open the study desk" in bench.browser("ana").get(f"/workbench/releases/{study['id']}").text
+        "open the study desk" in signed(bench, "ana").get(f"/workbench/releases/{study['id']}").text
     )

@@ -127,7 +127,13 @@ class GlmModel:
     def family(self, ground: FitGround[Start]) -> FittedFamily:
         intercept = ground.coding.design.intercept
         return FittedFamily(
-            self.law, self.c, ground.response, intercept, ground.spread, likelihood=self.whole
+            self.law,
+            self.c,
+            ground.response,
+            intercept,
+            ground.spread,
+            likelihood=self.whole,
+            distances=ground.distances,
         )
 
     def signal(self, ground: FitGround[Start]) -> Signal:

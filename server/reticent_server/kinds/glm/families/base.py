@@ -2,7 +2,7 @@
 """What a generalised linear model asks of its family."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, sqrt
 from typing import ClassVar
 
@@ -119,7 +119,8 @@ class GlmFamily(ABC):
 @dataclass(frozen=True, slots=True)
 class FittedFamily:
     """A family with its constants, as a fit asks for it (fitting.score.Family). spread: as of a
-    Ground. likelihood: whether the target is maximum likelihood's.
+    Ground. likelihood: whether the target is maximum likelihood's. distances: as of a
+    ground.
     """
 
     family: GlmFamily
@@ -128,6 +129,7 @@ class FittedFamily:
     intercept: bool
     spread: float = 1.0
     likelihood: bool = False
+    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def start(self) -> float:
@@ -153,7 +155,8 @@ class FittedFamily:
         return self.family.score(self.c, scale, self.begun)
 
     def whole(self, scale: float) -> LikelihoodScore | None:
-        return self.family.likelihood(scale, self.begun)
+        score = self.family.likelihood(scale, self.begun)
+        return None if score is None else score.beside(self.distances)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface
         """None: all steps have one solution."""

@@ -10,7 +10,8 @@ and v√h at L; h ≥ 0, as each likelihood here is log-concave in η (McCullagh
 logit, probit, cloglog; Poisson, Gamma and the negative binomial at a known α with the link log).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from scipy.special import factorial, stdtr
@@ -47,6 +48,7 @@ class LikelihoodScore(UnboundedScore):
     varies: bool = True
     signed: bool = False
     unlike: float = UNLIKE
+    distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
     def unit(self) -> float:
@@ -56,6 +58,10 @@ class LikelihoodScore(UnboundedScore):
     @property
     def _gain(self) -> float:
         return float(self.law.gain(np.array([self.start]))[0])
+
+    def beside(self, distances: FloatArray | None) -> Self:
+        """With what public rows say of the response's tail."""
+        return replace(self, distances=distances)
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
         least = np.minimum(
@@ -128,9 +134,12 @@ class CountLikelihoodScore(LikelihoodScore):
 
 @dataclass(frozen=True, slots=True)
 class BinaryLikelihoodScore(LikelihoodScore):
-    """Of yes or no: residuals have two values."""
+    """Of yes or no: residuals have two values, and no tail."""
 
     unlike: float = _UNLIKE
+
+    def beside(self, distances: FloatArray | None) -> Self:  # noqa: ARG002 - one interface
+        return self
 
     def beyond(self, length: FloatArray) -> FloatArray:
         eta = np.array([self.start])

@@ -13,6 +13,7 @@ estimand with ε and n, and says so.
 
 from dataclasses import dataclass
 
+from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
@@ -94,9 +95,9 @@ class ResidualLoss:
         """
         return SOUND if self.name == "squared" else trust.robust(tie)
 
-    def family(self, spread: float, tie: float) -> LinearFamily:
-        """The family of a fit from a residual scale `spread`."""
-        return LinearFamily(self.start, self.biweight, spread, self.residuals(tie))
+    def family(self, spread: float, tie: float, distances: FloatArray | None) -> LinearFamily:
+        """The family of a fit from a residual scale `spread`. distances: as of WholeScore."""
+        return LinearFamily(self.start, self.biweight, spread, self.residuals(tie), distances)
 
     def signal(self, tie: float) -> Signal:
         """What the score is at a settled fit."""

@@ -86,7 +86,7 @@ class LinearModel:
         return replace(self, loss=planned)
 
     def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
-        return self.loss.family(ground.spread, ground.response.tie)
+        return self.loss.family(ground.spread, ground.response.tie, ground.distances)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:
         return self.loss.signal(ground.response.tie)
