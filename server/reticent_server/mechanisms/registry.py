@@ -58,8 +58,8 @@ def rho(step: SumStep) -> int:
     if step.joint is None:
         return sum(part.rho for part in step.parts)
     alone = set(range(len(step.parts))) - set(step.joint.places)
-    joint = one_vector if step.joint.tail is None else tail_meat
-    return joint.rho_of(step.parts, step.joint) + sum(step.parts[k].rho for k in alone)
+    price = one_vector.rho_of if step.joint.tail is None else tail_meat.rho_of
+    return price(step.parts, step.joint) + sum(step.parts[k].rho for k in alone)
 
 
 def drawable(part: Part) -> bool:
