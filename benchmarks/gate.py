@@ -2,8 +2,8 @@
 """Will there be intervals? What a plan says of it beside what comes, of ordinary questions about
 real tables.
 
-`python -m benchmarks gate` asks each model of `models.json` once (`benchmarks.real_tables`; its
-README names the R packages that the 22 tables come from), with a target and an ε that change from
+`python -m benchmarks gate` asks each model of `models.json` once (`benchmarks.real_tables`;
+docs/benchmarks.md names where the 23 tables come from), with a target and an ε that change from
 one to the next, of GATE_RUNS samples of the table with a profile at ε = .5 each. A plan is right
 where it expects some interval and some come, or none and none come; of terms the share is told,
 too. Plans, the search for a width, a dry run and the simulator all read the same figure: the
