@@ -13,13 +13,23 @@ Where the groups have one hazard, its mean is 0 for any π if Λ is right, and t
 ends after interval `until`, as if everybody were censored there: later events are left out together
 with the time at risk for them, which keeps the mean 0.
 
+Weights w_j of the intervals stand before each term. Fleming and Harrington's are S^ρ (1 − S)^γ with
+S the pilot's survival in the middle of the interval, all groups together: ρ = γ = 0 is the log-rank
+test, ρ = 1 looks at early differences (Peto & Peto), γ = 1 at late ones. They are functions of
+released numbers, so the mean stays 0 whatever they are.
+
+Strata have a pilot of their own (shares, hazards, weights), and their scores are added up: groups
+are compared within each. A trend takes one contrast in place of G − 1, the levels' places 0, 1, …
+(Tarone 1975).
+
 Intervals are joined to blocks in which π and Λ/width are constant, as few as it takes for the
 events of a block to be 3 sd of their noise: a hazard that is noise would make the products large.
 
-Source: Mantel (1966); Fleming & Harrington (1991), Counting processes and survival analysis,
-chapter 3.
+Source: Mantel (1966); Tarone (1975); Fleming & Harrington (1991), Counting processes and survival
+analysis, chapters 3 and 7.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,9 +58,9 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRankScores:
-    """What persons add, in contrasts: `seen` (G, G − 1, K) for an event, `lived` (G, G − 1, K + 1)
-    for the time up to the start of an interval, K intervals. radius: no person's is longer.
-    variance (G − 1, G − 1) of their sum, the pilot's errors included."""
+    """What persons add, in C contrasts: `seen` (S G, C, K) for an event, `lived` (S G, C, K + 1)
+    for the time up to the start of an interval, K intervals, of the groups of each of S strata.
+    radius: no person's is longer. variance (C, C) of their sum, the pilot's errors included."""
 
     seen: FloatArray
     lived: FloatArray
@@ -62,14 +72,10 @@ class LogRankScores:
         """K."""
         return int(self.seen.shape[2])
 
-    def spread_out(self, total: FloatArray) -> FloatArray:
-        """(G,) by group, from the contrasts (G − 1,)."""
-        return np.asarray(contrasts(len(self.seen)).T @ total)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogRankMap:
-    """(G − 1, rows) each record's score; zero for records in no cell."""
+    """(C, rows) each record's score; zero for records in no cell."""
 
     asked: FollowUp
     scores: LogRankScores
@@ -108,22 +114,46 @@ def pilot_of(table: LifeTable) -> Pilot:
     return Pilot(shares, hazard, (hazard * at_risk)[:J, None, None] * spread, errors[labels])
 
 
-def scores_of(pilot: Pilot, rho: float) -> LogRankScores:
+def scores_of(
+    pilots: Sequence[Pilot],
+    rho: float,
+    comparison: FloatArray,
+    emphasis: tuple[float, float] = (0.0, 0.0),
+) -> LogRankScores:
     """Scores up to the interval with which the test is most powerful, at `rho` (not in units) of
-    their sum."""
-    H = contrasts(len(pilot.shares))
-    J = len(pilot.hazard)
-    deviation = np.einsum("cg,gpj->pcj", H, np.eye(len(H) + 1)[:, :, None] - pilot.shares[:, None])
-    lived = np.cumsum(-deviation * pilot.hazard, axis=2)
-    lived = np.concatenate([np.zeros((*lived.shape[:2], 1)), lived], axis=2)
-    variance = np.cumsum(np.einsum("cg,jgh,dh->jcd", H, pilot.variance, H), axis=0)
-    errors = np.cumsum(pilot.errors)
+    their sum. pilots: of each stratum. comparison (C, G): contrasts of the groups. emphasis: ρ and
+    γ of the weights."""
+    C, J = len(comparison), len(pilots[0].hazard)
+    parts = [_weighted(pilot, comparison, _weights(pilot.hazard, *emphasis)) for pilot in pilots]
+    deviation = np.concatenate([part[0] for part in parts])
+    lived = np.concatenate([part[1] for part in parts])
+    variance = np.cumsum(np.sum([part[2] for part in parts], axis=0), axis=0)
+    errors = np.cumsum(np.sum([part[3] for part in parts], axis=0))
     radii = np.maximum.accumulate(_radii(deviation, lived))
-    signal = np.einsum("jcc->j", variance) / len(H)
+    signal = np.einsum("jcc->j", variance) / C
     noise = 2 * radii**2 / rho
     K = int(np.argmax(signal**2 / (signal + noise + errors + 1e-300))) + 1 if J else 0
-    within = variance[K - 1] + errors[K - 1] * np.eye(len(H))
+    within = variance[K - 1] + errors[K - 1] * np.eye(C)
     return LogRankScores(deviation[:, :, :K], lived[:, :, : K + 1], float(radii[K - 1]), within)
+
+
+def _weighted(
+    pilot: Pilot, comparison: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Of one stratum: what an event adds (G, C, J), what was lived through (G, C, J + 1), and by
+    interval the variance (J, C, C) and that of the pilot's errors (J,)."""
+    apart = np.eye(len(pilot.shares))[:, :, None] - pilot.shares[:, None]
+    deviation = weights * np.einsum("cg,gpj->pcj", comparison, apart)
+    lived = np.cumsum(-deviation * pilot.hazard, axis=2)
+    lived = np.concatenate([np.zeros((*lived.shape[:2], 1)), lived], axis=2)
+    variance = np.einsum("cg,jgh,dh->jcd", comparison, pilot.variance, comparison)
+    return deviation, lived, weights[:, None, None] ** 2 * variance, weights**2 * pilot.errors
+
+
+def _weights(hazard: FloatArray, rho: float, gamma: float) -> FloatArray:
+    """(J,) Fleming and Harrington's."""
+    survival = np.exp(hazard / 2 - np.cumsum(hazard))
+    return np.asarray(survival**rho * (1 - survival) ** gamma)
 
 
 def contrasts(groups: int) -> FloatArray:
@@ -133,6 +163,12 @@ def contrasts(groups: int) -> FloatArray:
         rows[k - 1, :k], rows[k - 1, k] = 1.0, -float(k)
         rows[k - 1] /= np.sqrt(k * (k + 1))
     return rows
+
+
+def trend(groups: int) -> FloatArray:
+    """(1, G) a contrast of the places 0, 1, …, of length 1."""
+    places = np.arange(groups) - (groups - 1) / 2
+    return np.asarray(places / np.linalg.norm(places))[None]
 
 
 def _radii(deviation: FloatArray, lived: FloatArray) -> FloatArray:
