@@ -9,9 +9,10 @@ from reticent._questions import Field, Question
 from reticent._spending import DryRun, Spending, Widths
 
 if TYPE_CHECKING:
-    from reticent._release import NoReply, Release
+    from reticent._release import NoReply
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab
+    from reticent.kinds.cumulative_incidence import CumulativeIncidences
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
     from reticent.kinds.did import DidResults
@@ -1408,7 +1409,7 @@ class Methods:
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "Release | NoReply":
+    ) -> "CumulativeIncidences | NoReply":
         """How likely is each of several competing events by a time? Cumulative incidences (Aalen
         and Johansen's), the mean time lost to each cause, and Gray's test between groups.
 
@@ -1420,6 +1421,8 @@ class Methods:
           `time`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - censored: The level of `event` that says that none was seen; None: the first.
+
+        >>> found = ds.cumulative_incidence("months", "outcome", by="arm", epsilon=1.0)
         """
         values = {
             "time": time,
@@ -1430,7 +1433,7 @@ class Methods:
             "censored": censored,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: Release | NoReply = self._ask("cumulative_incidence", values, spending)
+        answer: CumulativeIncidences | NoReply = self._ask("cumulative_incidence", values, spending)
         return answer
 
     def log_rank(
@@ -1469,6 +1472,8 @@ class Methods:
           differences, [0, 1] for late ones.
 
         >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
+        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+        >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
         """
         values = {
             "time": time,

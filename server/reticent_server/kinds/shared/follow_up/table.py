@@ -78,8 +78,9 @@ class LifeTable:
     def noise_of_groups(self, gradient: FloatArray) -> FloatArray:
         """(k, k) noise covariance of k linear functions of all groups' counts, gradient
         (k, G, A, J + 1)."""
-        moved = np.einsum("kgai,aij->kgaj", gradient, self.covariance)
-        own = np.tensordot(moved, gradient, axes=((1, 2, 3), (1, 2, 3)))
+        by_status = np.moveaxis(gradient, 2, 0)
+        moved = by_status @ self.covariance[:, None]
+        own = np.tensordot(moved, by_status, axes=((0, 2, 3), (0, 2, 3)))
         shared = np.einsum("kgai,ai->k", gradient, self.shared)
         return np.asarray(own - np.outer(shared, shared))
 
