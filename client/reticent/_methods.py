@@ -1422,7 +1422,7 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - censored: The level of `event` that says that none was seen; None: the first.
 
-        >>> found = ds.cumulative_incidence("months", "outcome", by="arm", epsilon=1.0)
+        >>> found = ds.cumulative_incidence("days", "ended", by="waterfront", epsilon=1.0)
         """
         values = {
             "time": time,

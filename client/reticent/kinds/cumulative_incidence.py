@@ -118,10 +118,10 @@ class GrayTest:
 class CumulativeIncidences(Release):
     """Released cumulative incidences (Aalen and Johansen's) of competing causes, by group.
 
-    >>> found = ds.cumulative_incidence("months", "outcome", by="arm", epsilon=1.0)
-    >>> found.curve("relapse", "new").at(12.0).interval
-    >>> found.tests["relapse"].pvalue
-    >>> found.difference("relapse", "new", "old", 12.0)
+    >>> found = ds.cumulative_incidence("days", "ended", by="waterfront", epsilon=1.0)
+    >>> found.curve("sold", "1").at(60.0).interval
+    >>> found.tests["sold"].pvalue
+    >>> found.difference("sold", "1", "0", 60.0)
     """
 
     @property

@@ -285,8 +285,8 @@ def _legend(curve: Curve) -> str | None:
     """The level and its median with interval; no reached end: NR."""
     if not curve.label:
         return None
-    low, high = ("NR" if end is None else number(end) for end in curve.median_interval)
-    median = "NR" if isnan(curve.median) else number(curve.median)
+    low, high = ("NR" if end is None else f"{end:.3g}" for end in curve.median_interval)
+    median = "NR" if isnan(curve.median) else f"{curve.median:.3g}"
     return f"{curve.label}: median {median} ({low} to {high})"
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 _MOST_NUMBERS = (
     6  # numbers at risk in a line: more do not stand side by side in a figure of usual width
 )
+_BESIDE = -24  # points, of a label from the first number's middle: half of a number up to 99,999
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,14 +26,13 @@ class RiskLine:
 def numbers_under(axes: Any, curves: Sequence[RiskLine]) -> None:
     """A line of numbers at risk for each curve, below the axis of time."""
     longest = max((curve.times for curve in curves), key=len)
-    every = max(1, -(-len(longest) // _MOST_NUMBERS))
-    starts = np.append(0.0, longest)[:-1][::every]
+    starts = _apart(np.append(0.0, longest))
     below = axes.get_xaxis_transform()
     axes.text(0.0, -0.2, "number at risk", transform=below, fontsize="small", va="center")
     for line, curve in enumerate(curves):
         y = -0.27 - 0.07 * line
         axes.annotate(
-            curve.label, (0.0, y), (-8, 0), xycoords=below, textcoords="offset points",
+            curve.label, (0.0, y), (_BESIDE, 0), xycoords=below, textcoords="offset points",
             fontsize="small", ha="right", va="center", annotation_clip=False,
         )  # fmt: skip
         for start in starts:
@@ -42,3 +42,12 @@ def numbers_under(axes: Any, curves: Sequence[RiskLine]) -> None:
                 axes.text(
                     start, y, number_of, transform=below, fontsize="small", ha="center", va="center"
                 )
+
+
+def _apart(times: NDArray[np.float64]) -> list[float]:
+    """The starts of intervals, of which none is closer to the one before than a number is wide."""
+    least, chosen = times[-1] / _MOST_NUMBERS, [0.0]
+    for start in times[1:-1].tolist():
+        if start - chosen[-1] >= least:
+            chosen.append(start)
+    return chosen
