@@ -99,7 +99,9 @@ def test_a_log_rank_test(api: Api) -> None:
 def test_a_log_rank_test_with_strata_a_trend_and_late_weights(api: Api) -> None:
     more = {"strata": "b2", "trend": True, "emphasis": [0, 1]}
     query = {"kind": "log_rank", "by": "g"} | more
-    refused = api.post("/v1/releases", request_body({"time": "k", "event": "b"} | query, epsilon=1.0))
+    refused = api.post(
+        "/v1/releases", request_body({"time": "k", "event": "b"} | query, epsilon=1.0)
+    )
     assert refused.status_code == 422
     found = LogRankTest(asked(api, kind="log_rank", by="g", trend=True, emphasis=[0, 1]))
     found.check()

@@ -104,8 +104,8 @@ def test_all_steps_together_lose_no_more_than_is_charged(name: str) -> None:
     for _ in range(25):
         data = table_of(rng)
         neighbour = block_of(dict(data.missing), **{k: v.copy() for k, v in data.columns.items()})
-        for name, column in neighbour.columns.items():
-            column[0] = pool[name][rng.integers(len(pool["t"]))]
+        for column_name, column in neighbour.columns.items():
+            column[0] = pool[column_name][rng.integers(len(pool["t"]))]
         steps = steps_on_a_path(plan, data)
         assert sum(map(registry.rho, steps)) == plan.rho
         worst = max(worst, sum(step_loss(step, data, neighbour) for step in steps))

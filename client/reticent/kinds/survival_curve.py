@@ -21,7 +21,6 @@ from reticent.results.numbers_at_risk import RiskLine, numbers_under
 FloatArray = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
-Z = 1.959963984540054  # standard errors on each side of a 95 % interval
 _SAME = 1e-9  # relative distance of times that are the same
 _BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
 

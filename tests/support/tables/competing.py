@@ -35,7 +35,9 @@ def competing(
     death = rng.exponential(200, n) * np.exp(-spread * s)
     left = np.minimum(rng.uniform(30, 180, n), 110)
     t = np.ceil(np.minimum(np.minimum(relapse, death), left))
-    cause = np.where(left <= np.minimum(relapse, death), NONE, np.where(relapse < death, RELAPSE, DEATH))
+    cause = np.where(
+        left <= np.minimum(relapse, death), NONE, np.where(relapse < death, RELAPSE, DEATH)
+    )
     columns = {"t": t, "cause": cause, "e": cause == RELAPSE, "g": g, "s": s}
     return {name: np.asarray(column, dtype=np.float64) for name, column in columns.items()}
 

@@ -140,16 +140,18 @@ def increasing(incidence: FloatArray) -> FloatArray:
 def _own(table: LifeTable, k: int) -> FloatArray:
     """(C, k, A, J + 1) the slope of the events of each cause."""
     C = table.counts.shape[1] - 1
-    return np.einsum("ca,ki->ckai", np.eye(C, C + 1), np.eye(k, table.intervals + 1))
+    own = np.einsum("ca,ki->ckai", np.eye(C, C + 1), np.eye(k, table.intervals + 1))
+    return np.asarray(own)
 
 
 def _sampling(table: LifeTable, group: int, slope: FloatArray) -> FloatArray:
     """(k,) variance of persons of functions of the slope (k, A, J + 1)."""
-    return np.maximum(np.einsum("kai,ai->k", slope**2, table.counts[group]), 0.0)
+    variance = np.einsum("kai,ai->k", slope**2, table.counts[group])
+    return np.asarray(np.maximum(variance, 0.0))
 
 
 def _noise(table: LifeTable, slope: FloatArray) -> FloatArray:
-    return np.maximum(np.diag(table.noise(slope)), 0.0)
+    return np.asarray(np.maximum(np.diag(table.noise(slope)), 0.0))
 
 
 def _areas(ends: Positions, grid: TimeGrid, k: int) -> FloatArray:

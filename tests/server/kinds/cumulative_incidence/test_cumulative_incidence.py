@@ -13,9 +13,10 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.cumulative_incidence.incidence import increasing
 from reticent_server.kinds.cumulative_incidence.kind import KIND, CumulativeIncidence
+from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
-from support.kinds.recipes import block_of, facts_of, outcome
+from support.kinds.recipes import block_of, facts_of, outcome, released
 from support.tables.competing import COLUMNS, WEEKS, block, competing, facts
 from support.tables.follow_up import EXACT, offer
 
@@ -128,9 +129,22 @@ def test_noise_is_in_the_standard_errors_and_in_the_law_of_the_test() -> None:
     planned = KIND.plan(facts(N), question("g"), offer(2.0))
     found = [outcome(planned, data) for _ in range(40)]
     drawn = np.std([[curve.incidence[0] for curve in each.curves] for each in found], axis=0)
-    stated = np.mean([[c.privacy_standard_errors[0] for c in each.curves] for each in found], axis=0)
+    stated = np.mean(
+        [[c.privacy_standard_errors[0] for c in each.curves] for each in found], axis=0
+    )
     assert 0.6 < np.mean(drawn / stated) < 1.4
     assert all(0 < test.privacy_share < 1 for each in found for test in each.tests)
+
+
+def test_the_number_of_all_persons_has_no_noise_and_a_group_s_has() -> None:
+    planned = KIND.plan(facts(N), question("g"), offer(1.0))
+    (cells,) = released(next(planned.run()), block(np.random.default_rng(20), N))
+    table = life_table(planned.asked, cells, N)
+    everybody = np.ones((1, *table.counts.shape))
+    assert table.counts.sum() == pytest.approx(N)
+    assert table.noise_of_groups(everybody)[0, 0] == pytest.approx(0, abs=1e-6)
+    everybody[0, 0] = 0.0
+    assert table.noise_of_groups(everybody)[0, 0] > 100
 
 
 def test_a_group_without_anybody_has_curves_without_times_and_no_test() -> None:
@@ -154,7 +168,10 @@ def test_the_event_free_level_is_the_first_unless_it_is_named() -> None:
 @pytest.mark.parametrize("event", ["t", "nobody"])
 def test_events_are_levels(event: str) -> None:
     with pytest.raises(InvalidQuery):
-        answer(EXACT, CumulativeIncidence("g", event) if event == "t" else CumulativeIncidence("t", event))
+        answer(
+            EXACT,
+            CumulativeIncidence("g", event) if event == "t" else CumulativeIncidence("t", event),
+        )
     with pytest.raises(InvalidQuery, match="cumulative_incidence"):
         SURVIVAL.plan(facts(N), SurvivalCurve("t", "cause"), EXACT)
 

@@ -126,9 +126,7 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
 def test_a_landmark_is_a_condition_on_the_time() -> None:
     """R's curve of those who are still followed at week 26."""
     n, cuts = 1500, (26.0, 52.0, 104.0)
-    planned = KIND.plan(
-        competing.facts(n), SurvivalCurve("t", "e", None, cuts, "t > 26"), EXACT
-    )
+    planned = KIND.plan(competing.facts(n), SurvivalCurve("t", "e", None, cuts, "t > 26"), EXACT)
     found = outcome(planned, competing.block(np.random.default_rng(20), n))
     assert found.survival[0] == pytest.approx(1.0, abs=1e-6)
     assert found.survival[1:] == pytest.approx(R["landmark_26"]["survival"], abs=3e-3)
