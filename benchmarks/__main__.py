@@ -31,6 +31,7 @@ NAMES = (
     "deadlines",
     "groups",
     "survival",
+    "competing_risks",
     "hazards",
     "every_kind",
     "flood",

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.category_regression import CategoryResults, PredictedLevels
     from reticent.kinds.crosstab import Crosstab, IndependenceTest
+    from reticent.kinds.cumulative_incidence import CumulativeIncidences
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
     from reticent.kinds.did import DidResults
@@ -111,6 +112,7 @@ __all__ = [
     "Conflict",
     "Coverage",
     "Crosstab",
+    "CumulativeIncidences",
     "Dataset",
     "DepthMedian",
     "Description",
@@ -209,6 +211,7 @@ _MODULES = {
     "Conflict": "_errors",
     "Coverage": "_guarantee",
     "Crosstab": "kinds.crosstab",
+    "CumulativeIncidences": "kinds.cumulative_incidence",
     "Dataset": "_dataset",
     "DepthMedian": "kinds.depth_median",
     "Description": "kinds.describe",

@@ -306,25 +306,29 @@ class Dataset(Methods):
         delta: float | None = None,
         sd: float | None = None,
         term: str | None = None,
+        events: float | None = None,
         **fields: Any,
     ) -> "Power":
         """What a test can see with its privacy noise: the one of effect_size, epsilon, power or
         nobs that is left out; free.
 
-        kind, arguments, fields: of a `t_test`, `anova`, `correlation` or `linear_regression`, as of
-        its method. effect_size: Cohen's d (t_test) or f (anova), a correlation, a partial
-        correlation of `term` (linear_regression), as in statsmodels.stats.power. nobs: the data
-        set's number of records unless given; with all others given it is solved for. sd: the
-        standard deviation within groups that you expect (t_test, anova). Raises InvalidQuery.
+        kind, arguments, fields: of a `t_test`, `anova`, `correlation`, `log_rank` or
+        `linear_regression`, as of its method. effect_size: Cohen's d (t_test) or f (anova), a
+        correlation, a hazard ratio (log_rank, two groups of one size), a partial correlation of
+        `term` (linear_regression), as in statsmodels.stats.power. nobs: the data set's number of
+        records unless given; with all others given it is solved for. sd: the standard deviation
+        within groups that you expect (t_test, anova). events: the share of records for whom you
+        expect the event (log_rank). Raises InvalidQuery.
 
         >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
         >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
+        >>> ds.power("log_rank", "days", "sold", "waterfront", effect_size=1.5, events=0.6, epsilon=1.0, power=0.8).nobs
         """
         from reticent import _power  # noqa: PLC0415 - SciPy is imported where it is used
 
         query = self._query(kind, *arguments, **fields)
         columns = {column.name: column for column in self.schema.columns}
-        group = columns.get(str(query.get("group")))
+        group = columns.get(str(query.get("group") or query.get("by")))
         levels = len(query.get("levels") or (group.levels if group else ()))
 
         def forecast(at: float) -> Plan:
@@ -332,7 +336,7 @@ class Dataset(Methods):
             with self._advice(query):
                 return parsed(Plan.from_json, self._http.post("/v1/plans", body))
 
-        design = _power.design_of(query, self.n, sd, term, levels)
+        design = _power.design_of(query, self.n, sd, term, levels, events)
         return _power.solved(
             design,
             forecast,

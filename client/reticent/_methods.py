@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from reticent._release import NoReply
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.crosstab import Crosstab
+    from reticent.kinds.cumulative_incidence import CumulativeIncidences
     from reticent.kinds.depth_median import DepthMedian
     from reticent.kinds.describe import Description
     from reticent.kinds.did import DidResults
@@ -299,6 +300,17 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
         ),
     ),
+    "cumulative_incidence": Question(
+        "cumulative_incidence",
+        (
+            Field("time", TEXT),
+            Field("event", TEXT),
+            Field("by", TEXT, None),
+            Field("cuts", several(NUMBER), None),
+            Field("where", TEXT, None),
+            Field("censored", TEXT, None, keyword=True),
+        ),
+    ),
     "log_rank": Question(
         "log_rank",
         (
@@ -307,6 +319,9 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT),
             Field("cuts", several(NUMBER), None),
             Field("where", TEXT, None),
+            Field("strata", TEXT, None, keyword=True),
+            Field("trend", FLAG, False, keyword=True),
+            Field("emphasis", several(NUMBER), [0.0, 0.0], keyword=True),
         ),
     ),
     "hazard_regression": Question(
@@ -1378,6 +1393,49 @@ class Methods:
         answer: SurvivalCurves | NoReply = self._ask("survival_curve", values, spending)
         return answer
 
+    def cumulative_incidence(
+        self,
+        time: str,
+        event: str,
+        by: str | None = None,
+        cuts: Iterable[float] | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        censored: str | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "CumulativeIncidences | NoReply":
+        """How likely is each of several competing events by a time? Cumulative incidences (Aalen
+        and Johansen's), the mean time lost to each cause, and Gray's test between groups.
+
+        - time: The column with how long each person was followed, from 0.
+        - event: The column of how the time ended: its levels are the causes, and one of them
+          says that no event was seen.
+        - by: A column of groups, whose levels are public.
+        - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
+          `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - censored: The level of `event` that says that none was seen; None: the first.
+
+        >>> found = ds.cumulative_incidence("days", "ended", by="waterfront", epsilon=1.0)
+        """
+        values = {
+            "time": time,
+            "event": event,
+            "by": by,
+            "cuts": cuts,
+            "where": where,
+            "censored": censored,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: CumulativeIncidences | NoReply = self._ask("cumulative_incidence", values, spending)
+        return answer
+
     def log_rank(
         self,
         time: str,
@@ -1388,14 +1446,17 @@ class Methods:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        strata: str | None = None,
+        trend: bool = False,
+        emphasis: Iterable[float] = (0.0, 0.0),
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "LogRankTest | NoReply":
-        """Do groups differ in how long it takes until the event? The log-rank test, noise in its
-        null law.
+        """Do groups differ in how long it takes until the event? The log-rank test, stratified, of
+        a trend or with weights where that is asked, noise in its null law.
 
         - time: The column with how long each person was followed, from 0.
         - event: The column that is 1 where the time ended with the event, 0 where it was
@@ -1404,10 +1465,26 @@ class Methods:
         - cuts: The ends of the intervals, increasing, above 0; None: the profile's quantiles of
           `time`.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - strata: A column of public levels, within each of which the groups are compared.
+        - trend: Whether the levels of `by` are compared as an order, by one contrast of their
+          places, rather than each with all.
+        - emphasis: Fleming and Harrington's (ρ, γ), the weights S^ρ (1 − S)^γ: [1, 0] for early
+          differences, [0, 1] for late ones.
 
         >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
+        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+        >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
         """
-        values = {"time": time, "event": event, "by": by, "cuts": cuts, "where": where}
+        values = {
+            "time": time,
+            "event": event,
+            "by": by,
+            "cuts": cuts,
+            "where": where,
+            "strata": strata,
+            "trend": trend,
+            "emphasis": emphasis,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: LogRankTest | NoReply = self._ask("log_rank", values, spending)
         return answer

@@ -9,18 +9,19 @@ with that noncentrality:
     t_test, one mean         n d²         d the distance from the null value; paired: of the differences
     anova                    n f²         f the standard deviation of the groups' means over that within groups
     correlation              n r²/(1 − r²) at r = 0
+    log_rank                 n d w (1 − w) log² h    h the hazard ratio, d the share of records with the event (`events`), w = ½ of one group
     linear_regression        n r²/(1 − r²), r the partial correlation of the response and the term; .95 of it for a robust loss
 
 ν comes from the plan's forecast. It is that of the data set's n and of ε, and goes with n as 1/√n.
 All records are taken to be in use, and the test's size to be exact.
 
 Source: Cohen (1988), Statistical power analysis for the behavioral sciences; the effects are those
-of statsmodels' power module.
+of statsmodels' power module. Schoenfeld (1983), Biometrics 39, for the log-rank test.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite, nan, sqrt
+from math import inf, isfinite, log, nan, sqrt
 from typing import Any
 
 from scipy.special import chdtri, chndtr, ndtr
@@ -29,12 +30,13 @@ from reticent._errors import InvalidQuery
 from reticent._plan import Plan
 from reticent._text import Text, number, plain
 
-KINDS = ("t_test", "anova", "correlation", "linear_regression")
+KINDS = ("t_test", "anova", "correlation", "log_rank", "linear_regression")
 _CORRELATIONS = ("correlation", "linear_regression")
 _EFFICIENCY = 0.95  # of the robust losses' default constants at normal errors
 _LEAST_EPSILON, _MOST_EPSILON = 1e-3, 100.0  # between which an epsilon is looked for
 _PRECISION = 0.01  # relative, of an epsilon: a plan's forecast is no better than that
 _LARGEST_EFFECT = 10.0
+_HALF = 0.5  # of the records in each of two groups
 _MOST_RECORDS = 1e12
 _CERTAIN = (
     1e4  # noncentrality beyond which a test of up to 64 groups sees the effect with certainty
@@ -109,10 +111,15 @@ class PlannedTest:
 
 
 def design_of(
-    query: dict[str, Any], n: int, sd: float | None, term: str | None, levels: int
+    query: dict[str, Any],
+    n: int,
+    sd: float | None,
+    term: str | None,
+    levels: int,
+    events: float | None = None,
 ) -> PlannedTest:
-    """The design of a question's test. levels: of the group's column. Raises InvalidQuery for what
-    is not known.
+    """The design of a question's test. levels: of the group's column. events: share of the records.
+    Raises InvalidQuery for what is not known.
     """
     kind = str(query["kind"])
     if kind not in KINDS:
@@ -124,6 +131,8 @@ def design_of(
         )
     if kind == "correlation":
         return PlannedTest(kind, n, _partial, 1, lambda plan: _error(plan) * sqrt(n))
+    if kind == "log_rank":
+        return _of_survival(kind, n, events, levels)
     if sd is None or not 0 < sd < inf:
         raise InvalidQuery(
             "Give sd=, the standard deviation (within groups) that you expect, in the units of "
@@ -170,7 +179,9 @@ def solved(
     ratio = nan if not isfinite(values["epsilon"]) else design.noise(forecast(values["epsilon"]))
     if unknown == "effect_size":
         values["effect_size"] = _root(
-            lambda x: design.power(x, n, ratio, alpha) - (power or 0.0), 1e-6, _largest(design)
+            lambda x: design.power(x, n, ratio, alpha) - (power or 0.0),
+            1.0 if design.test == "log_rank" else 1e-6,
+            _largest(design),
         )
     if unknown == "nobs":
         values["nobs"] = _root(
@@ -229,6 +240,26 @@ def _partial(r: float) -> float:
     if not -1 < r < 1:
         raise InvalidQuery("effect_size is a (partial) correlation here, between -1 and 1.")
     return r**2 / (1 - r**2)
+
+
+def _of_survival(kind: str, n: int, events: float | None, levels: int) -> PlannedTest:
+    """Two groups of one size. The scores' noise is as forecast for scores up to 1, in contrasts of
+    length 1."""
+    if levels not in {0, 2}:  # a boolean column has no names of levels
+        raise InvalidQuery("power of a log_rank test is for a column `by` of two levels.")
+    if events is None or not 0 < events <= 1:
+        raise InvalidQuery("Give events=, the share of the records for whom you expect the event.")
+    share = events * _HALF * (1 - _HALF)
+    spread = sqrt(2 * share)  # sd over √n of the statistic: (O − E) of one group, times √2
+    return PlannedTest(
+        kind, n, lambda h: share * _log(h) ** 2, 1, lambda plan: _error(plan) / (spread * sqrt(n))
+    )
+
+
+def _log(ratio: float) -> float:
+    if not ratio > 0:
+        raise InvalidQuery("effect_size is a hazard ratio here, above 0.")
+    return log(ratio)
 
 
 def _error(plan: Plan) -> float:

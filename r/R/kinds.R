@@ -116,9 +116,14 @@ survival_curve <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, 
   ask(dataset, "survival_curve", fields, epsilon, delta, idempotency_key, c("cuts"))
 }
 
-log_rank <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
-  fields <- list(time = time, event = event, by = by, cuts = cuts, where = where)
-  ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts"))
+cumulative_incidence <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, censored = NULL, idempotency_key = NULL) {
+  fields <- list(time = time, event = event, by = by, cuts = cuts, where = where, censored = censored)
+  ask(dataset, "cumulative_incidence", fields, epsilon, delta, idempotency_key, c("cuts"))
+}
+
+log_rank <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where = NULL, epsilon, delta = NULL, strata = NULL, trend = FALSE, emphasis = c(0.0, 0.0), idempotency_key = NULL) {
+  fields <- list(time = time, event = event, by = by, cuts = cuts, where = where, strata = strata, trend = trend, emphasis = emphasis)
+  ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts", "emphasis"))
 }
 
 hazard_regression <- function(dataset, formula, cuts = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, offset = NULL, exposure = NULL, target = "robust", strata = NULL, idempotency_key = NULL) {

@@ -53,13 +53,18 @@ from_family <- function(fields) {
   fields
 }
 
-# age ~ sex as a column and a group, Surv(time, event) ~ group as follow-up; an empty right side is 1.
+# age ~ sex as a column and a group, Surv(time, event) ~ group + strata(s) as follow-up; an empty right side is 1.
 from_formula <- function(fields) {
   place <- Find(function(each) each %in% names(fields), c("column", "time"))
   formula <- if (!is.null(place)) fields[[place]]
   if (!inherits(formula, "formula")) return(fields)
   if (length(formula) != 3) stop("Write the formula with two sides, such as ", if (place == "time") "Surv(time, event) ~ group." else "age ~ sex.", call. = FALSE)
-  group <- deparse1(formula[[3]])
+  right <- formula[[3]]
+  if (place == "time" && is.call(right) && identical(right[[1]], quote(`+`)) && is.call(right[[3]]) && identical(right[[3]][[1]], quote(strata))) {
+    fields$strata <- deparse1(right[[3]][[2]])
+    right <- right[[2]]
+  }
+  group <- deparse1(right)
   if (group != "1") fields[[if (place == "time") "by" else "group"]] <- gsub("^(C|factor)\\((.*)\\)$", "\\2", group)
   left <- formula[[2]]
   if (place == "column") {

@@ -17,7 +17,7 @@ import reticent
 import reticent.statsmodels.formula.api as smf
 from reticent import NotPrivate
 from reticent._shapes.refusals import INSTEAD
-from reticent.lifelines import CoxPHFitter, KaplanMeierFitter
+from reticent.lifelines import AalenJohansenFitter, CoxPHFitter, KaplanMeierFitter
 from reticent.linearmodels import IV2SLS, PanelOLS
 from reticent.pyfixest import feols, fepois
 from support.client.replying_server import DATASET, TERMS, Server, release
@@ -96,6 +96,10 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
         lambda d: KaplanMeierFitter().fit("days", "sold", d, cuts=[30.0, 90.0]),
         {"kind": "survival_curve", "time": "days", "event": "sold", "cuts": [30.0, 90.0]},
     ),
+    (
+        lambda d: AalenJohansenFitter().fit("days", "zone", "a", d, censored="c"),
+        {"kind": "cumulative_incidence", "time": "days", "event": "zone", "censored": "c"},
+    ),
 ]  # fmt: skip
 
 REFUSED: list[tuple[Call, str]] = [
@@ -120,6 +124,7 @@ REFUSED: list[tuple[Call, str]] = [
     (lambda d: CoxPHFitter().params_, "Call fit"),
     (lambda d: KaplanMeierFitter().fit("days", "sold", d, by="zone"), "one curve"),
     (lambda d: KaplanMeierFitter().median_survival_time_, "Call fit"),
+    (lambda d: AalenJohansenFitter().plot(), "Call fit"),
 ]  # fmt: skip
 
 

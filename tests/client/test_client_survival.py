@@ -75,8 +75,35 @@ def test_restricted_means_up_to_another_time() -> None:
     assert difference.pvalue == pytest.approx(0.16554, abs=1e-4)  # 2 Φ(−1.3868)
     assert released().restricted_mean_difference("b", "a", 2.0).value == pytest.approx(0.2)
     assert released().restricted_mean_ratio("b", "a", 1.0).value == pytest.approx(0.95 / 0.9)
+    with pytest.raises(ValueError, match="reach"):
+        curve.rmst(2.5)
+
+
+def exponential(times: list[float]) -> Curve:
+    """With hazard .3, and standard errors that grow."""
+    survival = np.exp(-0.3 * np.array(times))
+    content = {
+        "times": times,
+        "survival": survival.tolist(),
+        "restricted_means": ((1 - survival) / 0.3).tolist(),
+        "restricted_mean_standard_errors": [0.04 * t for t in times],
+    }
+    return Curve("", content)
+
+
+def test_restricted_means_between_two_times_are_interpolated() -> None:
+    curve = exponential([1.0, 1.5, 2.0])
+    for tau in (0.5, 1.2, 1.9):
+        if tau < 1:
+            with pytest.raises(ValueError, match="0 and 1"):
+                curve.rmst(tau)
+            continue
+        found = curve.rmst(tau)
+        assert found.value == pytest.approx((1 - np.exp(-0.3 * tau)) / 0.3, abs=2e-5)
+        assert found.standard_error == pytest.approx(0.04 * tau)
+        assert found.interval[1] - found.value > 1.96 * found.standard_error
     with pytest.raises(ValueError, match="cuts"):
-        curve.rmst(1.5)
+        exponential([1.0, 4.0]).rmst(2.5)
 
 
 def test_survival_at_a_time_and_its_ratio() -> None:

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from reticent.kinds.cumulative_incidence import CumulativeIncidences
 from reticent.kinds.log_rank import LogRankTest
 from reticent.kinds.survival_curve import SurvivalCurves
 from reticent_server.pipeline.services import Services
@@ -93,6 +94,32 @@ def test_a_log_rank_test(api: Api) -> None:
     assert "degrees of freedom" in str(found.summary())
     assert found.to_frame().shape == (1, 3)
     assert len(found.plot().patches) == 3
+
+
+def test_a_log_rank_test_with_strata_a_trend_and_late_weights(api: Api) -> None:
+    more = {"strata": "b2", "trend": True, "emphasis": [0, 1]}
+    query = {"kind": "log_rank", "by": "g"} | more
+    refused = api.post(
+        "/v1/releases", request_body({"time": "k", "event": "b"} | query, epsilon=1.0)
+    )
+    assert refused.status_code == 422
+    found = LogRankTest(asked(api, kind="log_rank", by="g", trend=True, emphasis=[0, 1]))
+    found.check()
+    assert found.df == 1
+    assert "trend" in str(found.summary())
+    assert "γ = 1" in str(found.summary())
+
+
+def test_cumulative_incidences_by_group(api: Api) -> None:
+    query = {"event": "g", "by": "b", "censored": "c"}
+    found = CumulativeIncidences(asked(api, kind="cumulative_incidence", **query))
+    found.check()
+    assert found.causes == ("a", "b")
+    assert len(found.curves) == 4
+    assert found.curves[0].times.tolist() == CUTS
+    assert set(found.tests) == {"a", "b"}
+    assert "Gray" in str(found.summary())
+    found.plot()
 
 
 @pytest.mark.sample(2)

@@ -97,6 +97,7 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
         {"kind": "hazard_regression", "formula": "Surv(k, b) ~ x", "offset": "y"},
         0.05,
     ),
+    "cumulative_incidence": ({"kind": "cumulative_incidence", "time": "k", "event": "g", "by": "b"}, 0.6),
     "log_rank": ({"kind": "log_rank", "time": "k", "event": "b", "by": "g"}, 0.1),
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
@@ -319,7 +320,7 @@ OF_EPSILON = 1.0
 """Of Gaussian plans: at EPSILON counts are charged by zCDP."""
 
 GAUSSIAN = {
-    "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "crosstab", "survival_curve", "log_rank",
+    "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "crosstab", "survival_curve", "cumulative_incidence", "log_rank",
     "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "correlation, spearman",
     "correlation, kendall", "ks_test", "roc",
 }  # fmt: skip

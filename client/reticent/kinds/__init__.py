@@ -32,6 +32,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
     "quantile_regression": ("kinds.quantile_regression", "QuantileRegressionResults"),
     "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),
+    "cumulative_incidence": ("kinds.cumulative_incidence", "CumulativeIncidences"),
     "hazard_regression": ("kinds.hazard_regression", "HazardResults"),
     "log_rank": ("kinds.log_rank", "LogRankTest"),
     "hypothesis_test": ("kinds.hypothesis_test", "TestResults"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log-rank test."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ class LogRankTest(Release):
 
     >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
     >>> test.statistic, test.df, test.pvalue
+    >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+    >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
     """
 
     @property
@@ -27,7 +30,7 @@ class LogRankTest(Release):
 
     @property
     def df(self) -> int:
-        """Degrees of freedom: groups less one."""
+        """Degrees of freedom: groups less one; 1 of a trend."""
         return int(self.result["df"])
 
     @property
@@ -37,7 +40,8 @@ class LogRankTest(Release):
     @property
     def observed_minus_expected(self) -> Vector:
         """By group: noisy events beyond what one common hazard leads to expect; above 0, events
-        come sooner.
+        come sooner. Weighted as the test weights them; of a trend, their part that goes with the
+        order of the levels.
         """
         values = np.array(self.result["observed_minus_expected"], dtype=np.float64)
         return Vector(values, tuple(map(str, self.result["levels"])))
@@ -66,6 +70,7 @@ class LogRankTest(Release):
         lines = [
             *self._headline(),
             f"Time: {self.query['time']}   event: {self.query['event']}   by: {self.query['by']}",
+            *_compared(self.query),
             f"Records: {self.nobs:,}   events up to {number(self.until)}",
             (
                 f"χ² = {self.statistic:.4g} on {df} degree{'s' if df > 1 else ''} of freedom, "
@@ -95,3 +100,13 @@ class LogRankTest(Release):
         Release.check(self)
         _ = (self.statistic, self.df, self.pvalue, self.until, self.privacy_share, self.nobs)
         _ = self.observed_minus_expected
+
+
+def _compared(query: Mapping[str, Any]) -> list[str]:
+    """How, where it is not the plain test."""
+    parts = [f"strata: {query['strata']}"] if query.get("strata") else []
+    parts += ["trend over the levels"] if query.get("trend") else []
+    early, late = query.get("emphasis") or (0.0, 0.0)
+    if early or late:
+        parts.append(f"Fleming–Harrington weights ρ = {early:g}, γ = {late:g}")
+    return ["   ".join(parts)] if parts else []

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import erfc, log, nan, sqrt
+from math import isnan, nan
 from typing import Any
 
 import numpy as np
@@ -13,27 +13,16 @@ from reticent import _optional
 from reticent._drawing import axes_of
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, text_table
+from reticent.results.contrasts import Contrast, Z
+from reticent.results.contrasts import difference as difference_of
+from reticent.results.contrasts import ratio as ratio_of
+from reticent.results.numbers_at_risk import RiskLine, numbers_under
 
 FloatArray = NDArray[np.float64]
 Ends = tuple[float | None, float | None]
 
-_Z = 1.959963984540054  # standard errors on each side of a 95 % interval
-_MOST_NUMBERS = (
-    6  # numbers at risk in a line: more do not stand side by side in a figure of usual width
-)
+_SAME = 1e-9  # relative distance of times that are the same
 _BAND = 0.2  # opacity: bands of several groups stay visible where they overlap
-
-
-@dataclass(frozen=True, slots=True)
-class Contrast:
-    """A number computed from released ones, its standard error (persons and noise), 95 % interval
-    and p-value: two-sided, of no difference (a ratio of 1); nan of a number that is no contrast.
-    """
-
-    value: float
-    standard_error: float
-    interval: tuple[float, float]
-    pvalue: float = nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,20 +86,36 @@ class Curve:
         return float(self.content["restricted_mean_standard_error"])
 
     def rmst(self, tau: float) -> Contrast:
-        """Restricted mean survival time up to `tau`, which is one of the times, with its 95 %
-        interval. Free. Raises ValueError for another time.
+        """Restricted mean survival time up to `tau`, with its 95 % interval. Free.
+
+        Between two of the times it is interpolated by a cubic through both means and with both
+        survivals as its slopes; the standard error is interpolated, and the interval is wider by
+        how far the mean can be from it, since survival only falls. Raises ValueError beyond the
+        curve's end, and where that distance is more than half a standard error.
         """
-        places = np.flatnonzero(np.isclose(self.times, tau, rtol=1e-9, atol=0.0))
         if "restricted_means" not in self.content:
             raise ValueError("this release is of a server that gave the horizon's mean alone")
-        if not len(places):
+        if not len(self.times) or not 0 < tau <= self.times[-1] * (1 + _SAME):
+            raise ValueError("the curve does not reach that time; see times")
+        j = int(np.searchsorted(self.times * (1 + _SAME), tau))
+        ends = [self._knot(i) for i in (j - 1, j)]
+        value, error, apart = _between(ends, float(tau))
+        if apart > error / 2:
             raise ValueError(
-                "restricted means are released up to each of the times; ask with this one among "
-                "the cuts, or see times for where the curve ends"
+                f"between {number(ends[0][0])} and {number(ends[1][0])} survival falls by too much "
+                f"for a mean up to {number(tau)}; ask with this time among the cuts, or take one "
+                "of times"
             )
-        value = float(self._array("restricted_means")[places[0]])
-        error = float(self._array("restricted_mean_standard_errors")[places[0]])
-        return Contrast(value, error, (max(value - _Z * error, 0.0), value + _Z * error))
+        width = Z * error + apart
+        return Contrast(value, error, (max(value - width, 0.0), min(value + width, float(tau))))
+
+    def _knot(self, i: int) -> tuple[float, float, float, float]:
+        """Time, restricted mean, its standard error, and survival at one of the times; -1: at 0."""
+        if i < 0:
+            return 0.0, 0.0, 0.0, 1.0
+        names = ("times", "restricted_means", "restricted_mean_standard_errors", "survival")
+        time, mean, error, survival = (float(self._array(name)[i]) for name in names)
+        return time, mean, error, survival
 
     def survival_at(self, time: float) -> Contrast:
         """Survival at the last of the times that is not after `time`, with its 95 % interval. Free.
@@ -216,40 +221,40 @@ class SurvivalCurves(Release):
         the number of all records ties it by a share of one in the number of cells. Raises KeyError
         for an unknown level, ValueError for a time before the first or beyond an end of a curve.
         """
-        return _difference(*(_at(self.curves[each], time) for each in (level, other)))
+        return difference_of(*(_at(self.curves[each], time) for each in (level, other)))
 
     def survival_ratio(self, level: str, other: str, time: float) -> Contrast:
         """Survival of `level` over that of `other` up to `time`, with its 95 % interval; its
         standard error is of its logarithm. Free. Raises as `difference`, and ValueError where one
         of them is 0.
         """
-        return _ratio(*(_at(self.curves[each], time) for each in (level, other)))
+        return ratio_of(*(_at(self.curves[each], time) for each in (level, other)))
 
     def restricted_mean_difference(
         self, level: str, other: str, tau: float | None = None
     ) -> Contrast:
-        """The restricted mean of `level` less that of `other`, up to `tau`, one of the times of
-        both, or the horizon, with its 95 % interval. Free. Raises KeyError for an unknown level,
-        ValueError for another time.
+        """The restricted mean of `level` less that of `other`, up to `tau` (see
+        Curve.rmst) or the horizon, with its 95 % interval. Free. Raises KeyError for an unknown
+        level, ValueError as Curve.rmst.
         """
-        return _difference(*(_rmst(self.curves[each], tau) for each in (level, other)))
+        return difference_of(*(_rmst(self.curves[each], tau) for each in (level, other)))
 
     def restricted_mean_ratio(self, level: str, other: str, tau: float | None = None) -> Contrast:
-        """The restricted mean of `level` over that of `other`, up to `tau`, one of the times of
-        both, or the horizon; its standard error is of its logarithm. Free. Raises KeyError for an
-        unknown level, ValueError for another time.
+        """The restricted mean of `level` over that of `other`, up to `tau` (see
+        Curve.rmst) or the horizon; its standard error is of its logarithm. Free. Raises KeyError
+        for an unknown level, ValueError as Curve.rmst.
         """
-        return _ratio(*(_rmst(self.curves[each], tau) for each in (level, other)))
+        return ratio_of(*(_rmst(self.curves[each], tau) for each in (level, other)))
 
     def plot(self, ax: Any = None, *, at_risk: bool = True) -> Any:
-        """Step curves with pointwise 95 % bands and, under them, the numbers at risk (`at_risk`);
-        needs matplotlib, gives the Axes.
+        """Step curves with pointwise 95 % bands, medians with their intervals in the legend and,
+        under the axis, the numbers at risk (`at_risk`); needs matplotlib, gives the Axes.
         """
         axes = axes_of(ax)
         for curve in self.curves.values():
             times = np.append(0.0, curve.times)
             (line,) = axes.step(
-                times, np.append(1.0, curve.survival), where="post", label=curve.label or None
+                times, np.append(1.0, curve.survival), where="post", label=_legend(curve)
             )
             ends = np.vstack([[1.0, 1.0], curve.conf_int()])
             band = {"step": "post", "alpha": _BAND, "color": line.get_color(), "linewidth": 0}
@@ -261,7 +266,8 @@ class SurvivalCurves(Release):
         if "" not in self.curves:
             axes.legend(title=str(self.query["by"]))
         if at_risk:
-            _numbers_under(axes, list(self.curves.values()))
+            lines = [RiskLine(c.label, c.times, c.at_risk) for c in self.curves.values()]
+            numbers_under(axes, lines)
         return axes
 
     def check(self) -> None:
@@ -272,6 +278,15 @@ class SurvivalCurves(Release):
             lengths = {len(v) for v in (curve.times, curve.survival, curve.bse, curve.at_risk)}
             if lengths != {len(curve.conf_int())}:
                 raise ValueError("a curve has one value for each time")
+
+
+def _legend(curve: Curve) -> str | None:
+    """The level and its median with interval; no reached end: NR."""
+    if not curve.label:
+        return None
+    low, high = ("NR" if end is None else f"{end:.3g}" for end in curve.median_interval)
+    median = "NR" if isnan(curve.median) else f"{curve.median:.3g}"
+    return f"{curve.label}: median {median} ({low} to {high})"
 
 
 def _row(curve: Curve) -> tuple[str, ...]:
@@ -290,50 +305,24 @@ def _at(curve: Curve, time: float) -> tuple[float, float]:
     return survival, float(curve.bse[j])
 
 
+def _between(
+    ends: Sequence[tuple[float, float, float, float]], tau: float
+) -> tuple[float, float, float]:
+    """Restricted mean up to tau, its standard error, and how far it can be from what it is with
+    the survival between that of both ends."""
+    (a, low, low_error, s), (b, high, high_error, t) = ends
+    h, x = b - a, min((tau - a) / (b - a), 1.0)
+    cubic = low * (1 + 2 * x) * (1 - x) ** 2 + high * x**2 * (3 - 2 * x)
+    value = cubic + h * x * (1 - x) * (s * (1 - x) - t * x)
+    least = max(low + h * x * t, high - h * (1 - x) * s)
+    most = min(low + h * x * s, high - h * (1 - x) * t)
+    apart = max(value - least, most - value, 0.0) if 0 < x < 1 else 0.0
+    return value, low_error * (1 - x) + high_error * x, apart
+
+
 def _rmst(curve: Curve, tau: float | None) -> tuple[float, float]:
     """A restricted mean and its standard error, up to tau or the horizon."""
     if tau is None:
         return curve.restricted_mean, curve.restricted_mean_se
     found = curve.rmst(tau)
     return found.value, found.standard_error
-
-
-def _difference(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
-    value, error = first[0] - second[0], float(np.hypot(first[1], second[1]))
-    return Contrast(value, error, (value - _Z * error, value + _Z * error), _pvalue(value, error))
-
-
-def _ratio(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
-    """Its interval is that of its logarithm."""
-    if min(first[0], second[0]) <= 0:
-        raise ValueError("a ratio with 0 has no interval")
-    value = first[0] / second[0]
-    error = float(np.hypot(first[1] / first[0], second[1] / second[0]))
-    low, high = np.exp(np.array([-_Z, _Z]) * error) * value
-    return Contrast(value, error, (float(low), float(high)), _pvalue(log(value), error))
-
-
-def _pvalue(value: float, error: float) -> float:
-    return erfc(abs(value) / (error * sqrt(2))) if error > 0 else nan
-
-
-def _numbers_under(axes: Any, curves: Sequence[Curve]) -> None:
-    """A line of numbers at risk for each curve, below the axis of time."""
-    longest = max((curve.times for curve in curves), key=len)
-    every = max(1, -(-len(longest) // _MOST_NUMBERS))
-    starts = np.append(0.0, longest)[:-1][::every]
-    below = axes.get_xaxis_transform()
-    axes.text(0.0, -0.2, "number at risk", transform=below, fontsize="small", va="center")
-    for line, curve in enumerate(curves):
-        y = -0.27 - 0.07 * line
-        axes.annotate(
-            curve.label, (0.0, y), (-8, 0), xycoords=below, textcoords="offset points",
-            fontsize="small", ha="right", va="center", annotation_clip=False,
-        )  # fmt: skip
-        for start in starts:
-            j = int(np.searchsorted(curve.times, start, side="right"))
-            if j < len(curve.at_risk):
-                number_of = f"{max(curve.at_risk[j], 0.0):,.0f}"
-                axes.text(
-                    start, y, number_of, transform=below, fontsize="small", ha="center", va="center"
-                )

@@ -101,6 +101,45 @@ test_that("survival by group is printed and drawn", {
   expect_equal(reticent:::numbers_at_risk(curve("a"), c(0, 1, 2, 4, 5, 6)), c("90", "90", "70", "70", "", ""))
 })
 
+test_that("follow-up within strata is a formula", {
+  body <- reticent:::question_body(houses, "log_rank", list(time = Surv(days, died) ~ arm + strata(site), event = NULL, trend = TRUE), 1)
+  expect_equal(body$query, list(kind = "log_rank", time = "days", event = "died", trend = TRUE, strata = "site", by = "arm"))
+})
+
+incidences <- function() {
+  curve <- function(level, cause) list(
+    level = level, cause = cause, times = list(2, 5), incidence = list(0.1, 0.25), standard_errors = list(0.02, 0.03), confidence_intervals = list(list(0.06, 0.14), list(0.2, 0.3)),
+    at_risk = list(90, 70), events = list(9, 8), times_lost = list(0.1, 0.6), times_lost_standard_errors = list(0.01, 0.05)
+  )
+  test <- list(cause = "relapse", statistic = 5.02, df = 1, p_value = 0.025, observed_minus_expected = list(3, -3), until = 5, privacy_share = 0.1)
+  released("cumulative_incidence", list(confidence_level = 0.95, n = 100, curves = list(curve("a", "relapse"), curve("a", "death"), curve("b", "relapse"), curve("b", "death")), tests = list(test)))
+}
+
+test_that("cumulative incidences are printed as cuminc's and drawn", {
+  found <- incidences()
+  expect_output(print(found), "relapse +5.02 +0.025 +1")
+  expect_output(print(found), "b relapse +0.10? +0.25")
+  expect_equal(names(as.data.frame(found)), c("group", "cause", "time", "estimate", "std.error", "conf.low", "conf.high"))
+  expect_equal(nrow(as.data.frame(found)), 8)
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_invisible(plot(found))
+  skip_if_not_installed("ggplot2")
+  expect_s3_class(print(ggplot2::autoplot(found)), "ggplot")
+})
+
+test_that("survival curves are printed as survfit's and drawn by ggplot2", {
+  curve <- list(times = list(2, 5), survival = list(0.8, 0.6), standard_errors = list(0.1, 0.1), confidence_intervals = list(list(0.7, 0.9), list(0.5, 0.7)), at_risk = list(90, 70), events = list(9, 8))
+  more <- list(confidence_level = 0.95, horizon = 5, n = 100, median_interval = list(4, NULL), restricted_mean = 4.2, restricted_mean_standard_error = 0.1)
+  found <- released("survival_curve", c(curve, more))
+  expect_output(print(found), "0.95LCL")
+  expect_output(print(found), "17 +4.2 +0.1 +NA +4 +NA")
+  skip_if_not_installed("ggplot2")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  expect_s3_class(print(ggplot2::autoplot(found)), "ggplot")
+})
+
 test_that("survival is drawn where a group has no times", {
   empty <- list(times = list(), survival = list(), standard_errors = list(), confidence_intervals = list(), at_risk = list(), events = list(), level = "b")
   seen <- list(times = list(2, 5), survival = list(0.8, 0.6), standard_errors = list(0.1, 0.1), confidence_intervals = list(list(0.7, 0.9), list(0.5, 0.7)), at_risk = list(90, 70), events = list(9, 8), level = "a")

@@ -9,6 +9,7 @@ from reticent_server.kinds.binned_residuals.kind import KIND as BINNED_RESIDUALS
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.count.kind import KIND as COUNT
 from reticent_server.kinds.crosstab.kind import KIND as CROSSTAB
+from reticent_server.kinds.cumulative_incidence.kind import KIND as CUMULATIVE_INCIDENCE
 from reticent_server.kinds.depth_median.kind import KIND as DEPTH_MEDIAN
 from reticent_server.kinds.describe.kind import KIND as DESCRIBE
 from reticent_server.kinds.did.kind import KIND as DID
@@ -63,6 +64,7 @@ KINDS: tuple[Kind[Any], ...] = (
     STUDY,
     SUBSAMPLE_AGGREGATE,
     SURVIVAL_CURVE,
+    CUMULATIVE_INCIDENCE,
     LOG_RANK,
     HAZARD_REGRESSION,
     T_TEST,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves as journals print them: steps with their intervals on one axis, and under them the
-numbers at risk. Made from the shape of a result's fields, as its tables are.
+"""Survival curves and cumulative incidences as journals print them: steps with their intervals on
+one axis, and under them the numbers at risk. Made from the shape of a result's fields, as its
+tables are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 MOST_CURVES = 6
 """On one figure: more line styles are not told apart; the table has all groups."""
 
+_SURVIVAL, _INCIDENCE = "survival", "incidence"  # fields of a result
 _TICKS = 4
 """Steps along the time: numbers at risk stand side by side on a telephone."""
 
@@ -29,25 +31,30 @@ class StepCurve:
 
 @dataclass(frozen=True, slots=True)
 class StepFigure:
-    """ticks: (per cent, label) along the time. left_out: groups beyond MOST_CURVES."""
+    """of: what the curves are of. ticks: (per cent, label) along the time. left_out: groups beyond
+    MOST_CURVES."""
 
+    of: str
     curves: tuple[StepCurve, ...]
     ticks: tuple[tuple[float, str], ...]
     left_out: int
 
 
 def step_figure(result: Mapping[str, Any]) -> StepFigure | None:
-    """None where a result holds no curve of survival with its numbers at risk."""
-    groups = result.get("groups")
+    """None where a result holds no curve of survival or incidence with its numbers at risk."""
+    groups = result.get("groups") or result.get("curves")
     records = groups if isinstance(groups, list) else [result]
-    drawn = [each for each in records if _is_curve(each)]
+    drawn = [each for each in records if _height(each) is not None]
     horizon = result.get("horizon")
+    if drawn and _INCIDENCE in drawn[0]:
+        horizon = max(each["times"][-1] for each in drawn)
     if not drawn or not isinstance(horizon, int | float) or not horizon > 0:
         return None
     places = _places(float(horizon))
     curves = tuple(_curve(each, float(horizon), places) for each in drawn[:MOST_CURVES])
     ticks = tuple((100 * t / horizon, f"{t:g}") for t in places)
-    return StepFigure(curves, ticks, len(drawn) - len(curves))
+    of = "Cumulative incidence" if _INCIDENCE in drawn[0] else "Survival"
+    return StepFigure(of, curves, ticks, len(drawn) - len(curves))
 
 
 def _places(horizon: float) -> list[float]:
@@ -57,28 +64,36 @@ def _places(horizon: float) -> list[float]:
     return [step * k for k in range(_TICKS + 1) if step * k <= horizon]
 
 
-def _is_curve(record: Any) -> bool:
+def _height(record: Any) -> str | None:
+    """The name of what a curve is of; None: it is no curve."""
     if not isinstance(record, Mapping):
-        return False
-    lists = [record.get(k) for k in ("times", "survival", "confidence_intervals", "at_risk")]
-    return all(isinstance(each, list) and each for each in lists)
+        return None
+    for name in (_SURVIVAL, _INCIDENCE):
+        lists = [record.get(k) for k in ("times", name, "confidence_intervals", "at_risk")]
+        if all(isinstance(each, list) and each for each in lists):
+            return name
+    return None
 
 
 def _curve(record: Mapping[str, Any], horizon: float, places: Sequence[float]) -> StepCurve:
     times, ends = record["times"], record["confidence_intervals"]
+    name = _INCIDENCE if _INCIDENCE in record else _SURVIVAL
+    first = 0.0 if name == _INCIDENCE else 1.0
     low, high = ([None if pair is None else pair[i] for pair in ends] for i in (0, 1))
     return StepCurve(
-        str(record.get("level", "")),
-        line=_steps(times, record["survival"], horizon),
-        low=_steps(times, low, horizon),
-        high=_steps(times, high, horizon),
+        " ".join(str(record[part]) for part in ("level", "cause") if record.get(part)),
+        line=_steps(times, record[name], horizon, first),
+        low=_steps(times, low, horizon, first),
+        high=_steps(times, high, horizon, first),
         at_risk=tuple(_at_risk(record, place) for place in places),
     )
 
 
-def _steps(times: Sequence[float], values: Sequence[float | None], horizon: float) -> str:
-    """A path that starts at 1, falls at each time, and ends where a value is missing."""
-    parts = ["M0 0"]
+def _steps(
+    times: Sequence[float], values: Sequence[float | None], horizon: float, first: float
+) -> str:
+    """A path that starts at `first`, steps at each time, and ends where a value is missing."""
+    parts = [f"M0 {100 * (1 - first):g}"]
     for time, value in zip(times, values, strict=False):
         if value is None:
             break

@@ -35,6 +35,18 @@ def test_groups_have_a_curve_each_and_none_is_left_out_unsaid() -> None:
     )
 
 
+def test_incidences_rise_from_0_with_a_line_for_each_group_and_cause() -> None:
+    rising = {"times": [10.0, 20.0], "incidence": [0.1, 0.4], "at_risk": [100.0, 80.0]}
+    ends = {"confidence_intervals": [[0.0, 0.2], [0.3, 0.5]]}
+    curves = [{"level": "a", "cause": cause} | rising | ends for cause in ("relapse", "death")]
+    figure = step_figure({"curves": [*curves, {"cause": "none", "times": []}], "n": 100})
+    assert figure is not None
+    assert [each.name for each in figure.curves] == ["a relapse", "a death"]
+    assert figure.curves[0].line == "M0 100H50.00V90.00H100.00V60.00"
+    assert figure.ticks[-1] == (100.0, "20")
+    assert figure.of == "Cumulative incidence"
+
+
 def test_other_results_have_no_curve() -> None:
     for other in ({"value": 1.0}, {"horizon": None} | CURVE, {"horizon": 3.0, "times": []}):
         assert step_figure(other) is None

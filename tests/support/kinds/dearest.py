@@ -14,6 +14,7 @@ from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from reticent_server.kinds.correlation.kind import Correlation
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.crosstab.kind import Crosstab
+from reticent_server.kinds.cumulative_incidence.kind import CumulativeIncidence
 from reticent_server.kinds.depth_median.query import DepthMedian
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.did.kind import Did
@@ -150,7 +151,10 @@ def _tables() -> list[Query]:
         Correlation(("y", "x0"), "spearman"),
         SurvivalCurve("t", "b", by="g10"),
         SurvivalCurve("t", "b", None, tuple(i / 2 for i in range(1, 201))),
+        CumulativeIncidence("t", "g3", "g10"),
+        CumulativeIncidence("t", "g3", None, tuple(i / 2 for i in range(1, 201))),
         LogRank("t", "b", "g10"),
+        LogRank("t", "b", "g10", strata="g3"),
     ]
 
 

@@ -10,7 +10,7 @@ shown <- lapply(releases, function(document) {
   flags <- as.logical(unlist(lapply(tables, function(table) table[["estimable"]])))
   list(
     printed = paste(utils::capture.output(print(release)), collapse = "\n"),
-    own = inherits(release, c("reticent_fit", "reticent_study")),
+    own = inherits(release, c("reticent_fit", "reticent_study", "reticent_survival_curve", "reticent_cumulative_incidence")),
     lost = sum(!flags) + sum(tables$facts$name == "estimable" & tables$facts$value == "no"),
     tables = unname(lapply(tables, function(table) unname(as.list(table))))
   )

@@ -20,10 +20,11 @@ columns:
   sold:        {kind: boolean}
   quarter:     {kind: integer, lower: 1, upper: 8}
   station:     {kind: integer, lower: 3, upper: 6, missing: ["0"]}
+  ended:       {kind: categorical, levels: [listed, sold, withdrawn]}
 """
 COLUMNS = (
     "price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront", "days", "sold",
-    "quarter", "station",
+    "quarter", "station", "ended",
 )  # fmt: skip
 
 
@@ -46,12 +47,14 @@ def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> No
     until_sold = rng.exponential(90, rows) * np.where(waterfront == 1, 0.7, 1.0)
     followed = rng.uniform(60, 365, rows)
     days, sold = np.ceil(np.minimum(until_sold, followed)), until_sold <= followed
+    unsold = np.where(later.random(rows) < 0.4, "withdrawn", "listed")
+    ended = np.where(sold, "sold", unsold)
     cells = zip(
         np.round(price.clip(20_000, 9e6)), sqft, bedrooms, grade, condition, built, waterfront,
-        days, sold, quarter, station,
+        days, sold, quarter, station, ended,
         strict=True,
     )  # fmt: skip
-    lines = [",".join(str(int(cell)) for cell in row) for row in cells]
+    lines = [",".join([*(str(int(cell)) for cell in row[:-1]), row[-1]]) for row in cells]
     csv.write_text("\n".join([",".join(COLUMNS), *lines]) + "\n", encoding="utf-8")
     if schema is not None:
         schema.write_text(SCHEMA, encoding="utf-8")

@@ -2,13 +2,14 @@
 """The log-rank test by two releases: a pilot table, and one bounded sum.
 
     pilot   one cell a person             RunningCounts   mechanisms.running_counts      30 % of ρ
-    scores  ‖score‖ ≤ R, G − 1 contrasts  VectorSum       Δ = 2R m                       70 %
+    scores  ‖score‖ ≤ R, C contrasts      VectorSum       Δ = 2R m                       70 %
 
-R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a
+C is G − 1, or 1 for a trend. With strata each person is in one cell of (stratum, group, …) of the
+pilot, and has the score of the own stratum. R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a
 function of one record and of earlier releases; the mechanism enforces R. zCDP composes adaptively:
 ρ is the sum. Under the null hypothesis the sum U is close to normal with mean 0 and covariance
-V + σ²I, V from the pilot: Uᵀ(V + σ²I)⁻¹U is referred to χ² with G − 1 degrees of freedom, so the
-noise is in the null law.
+V + σ²I, V from the pilot: Uᵀ(V + σ²I)⁻¹U is referred to χ² with C degrees of freedom, so the noise
+is in the null law.
 """
 
 from collections.abc import Mapping
@@ -21,9 +22,16 @@ from scipy.special import chdtrc
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.steps import RunningCounts, SumStep, VectorSum
+from reticent_server.domain.steps import FloatArray, Released, RunningCounts, SumStep, VectorSum
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.log_rank.scores import LogRankMap, pilot_of, scores_of
+from reticent_server.kinds.log_rank.scores import (
+    LogRankMap,
+    LogRankScores,
+    contrasts,
+    pilot_of,
+    scores_of,
+    trend,
+)
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.mechanisms import running_counts
@@ -39,7 +47,8 @@ class LogRankResult:
     compared.
 
     observed_minus_expected: of each of `levels`, noisy events beyond what one common hazard leads
-    to expect. privacy_share: of the statistic's variance that is noise.
+    to expect, weighted as the test weights them; of a trend, their part that goes with the levels'
+    places. privacy_share: of the statistic's variance that is noise.
     """
 
     statistic: float
@@ -53,12 +62,28 @@ class LogRankResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which groups, and how they are compared: in `of_trend` by one contrast; emphasis: ρ and γ of
+    the weights."""
+
+    levels: tuple[str, ...]
+    of_trend: bool = False
+    emphasis: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def contrasts(self) -> FloatArray:
+        """(C, G)."""
+        return trend(len(self.levels)) if self.of_trend else contrasts(len(self.levels))
+
+
+@dataclass(frozen=True, slots=True)
 class LogRankPlan(Planned):
     """A planned log-rank test."""
 
     deadline_shares: ClassVar = (0.065, 0.11)
 
     asked: FollowUp
+    comparison: Comparison
     pilot: RunningCounts
     score_rho: int
     unit_rows: int
@@ -89,28 +114,37 @@ class LogRankPlan(Planned):
     def run(self) -> Recipe:
         """Two steps; always a reply."""
         (cells,) = yield SumStep("pilot", (self.pilot,), FollowUpMap(self.asked))
-        pilot = pilot_of(life_table(self.asked, cells, self.n))
-        scores = scores_of(pilot, self.score_rho / RHO_UNITS / self.unit_rows**2)
-        G = self.asked.size
-        part = VectorSum(G - 1, scores.radius, self.score_rho, self.unit_rows)
+        scores = self.scores_after(cells)
+        C = len(scores.variance)
+        part = VectorSum(C, scores.radius, self.score_rho, self.unit_rows)
         (total,) = yield SumStep("scores", (part,), LogRankMap(self.asked, scores))
-        noise = total.sd**2 * np.eye(G - 1)
+        noise = total.sd**2 * np.eye(C)
         statistic = float(total.values @ np.linalg.solve(scores.variance + noise, total.values))
         return LogRankResult(
             statistic=statistic,
-            df=G - 1,
-            p_value=float(chdtrc(G - 1, max(statistic, 0.0))),
-            levels=self.asked.groups.labels,
-            observed_minus_expected=tuple(scores.spread_out(total.values).tolist()),
+            df=C,
+            p_value=float(chdtrc(C, max(statistic, 0.0))),
+            levels=self.comparison.levels,
+            observed_minus_expected=tuple((self.comparison.contrasts.T @ total.values).tolist()),
             until=self.asked.cuts[scores.until - 1],
             privacy_share=float(np.trace(noise) / np.trace(scores.variance + noise)),
             n=self.n,
         )
 
+    def scores_after(self, cells: Released) -> LogRankScores:
+        """What persons add, given the released pilot alone."""
+        table, G = life_table(self.asked, cells, self.n), len(self.comparison.levels)
+        starts = range(0, self.asked.size, G)
+        pilots = [pilot_of(table.of(slice(start, start + G))) for start in starts]
+        rho = self.score_rho / RHO_UNITS / self.unit_rows**2
+        return scores_of(pilots, rho, self.comparison.contrasts, self.comparison.emphasis)
 
-def plan_log_rank(facts: DatasetFacts, asked: FollowUp, rho: int) -> LogRankPlan:
+
+def plan_log_rank(
+    facts: DatasetFacts, asked: FollowUp, comparison: Comparison, rho: int
+) -> LogRankPlan:
     """A test at `rho` (RHO_UNITS). Raises InvalidQuery for a column with one level."""
-    if asked.size < 2:
+    if len(comparison.levels) < 2:
         raise InvalidQuery("by needs two or more levels: a log-rank test compares groups.")
     m, pilot = facts.schema.unit.max_rows, rho * _PILOT_SHARE // 100
-    return LogRankPlan(asked, asked.part(pilot, m), rho - pilot, m, facts.n)
+    return LogRankPlan(asked, comparison, asked.part(pilot, m), rho - pilot, m, facts.n)

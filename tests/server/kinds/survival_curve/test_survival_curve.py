@@ -4,6 +4,7 @@ honest about it.
 """
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from reticent_server.kinds.shared.follow_up.question import default_cuts
 from reticent_server.kinds.survival_curve.curve import crossing, monotone
 from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
 from support.kinds.recipes import block_of, facts_of, numeric, outcome
+from support.tables import competing
 from support.tables.follow_up import (
     CUTS,
     EXACT,
@@ -29,6 +31,7 @@ from support.tables.follow_up import (
     survival,
 )
 
+R = json.loads((Path(__file__).parents[3] / "fixtures" / "r_competing.json").read_text())
 MEDIAN = SCALE * np.log(2) ** (1 / SHAPE)
 
 
@@ -118,6 +121,16 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
         )
     assert found.restricted_means[-1] == found.restricted_mean
     assert sum(found.events) == pytest.approx(columns["e"].sum(), abs=1e-3)
+
+
+def test_a_landmark_is_a_condition_on_the_time() -> None:
+    """R's curve of those who are still followed at week 26."""
+    n, cuts = 1500, (26.0, 52.0, 104.0)
+    planned = KIND.plan(competing.facts(n), SurvivalCurve("t", "e", None, cuts, "t > 26"), EXACT)
+    found = outcome(planned, competing.block(np.random.default_rng(20), n))
+    assert found.survival[0] == pytest.approx(1.0, abs=1e-6)
+    assert found.survival[1:] == pytest.approx(R["landmark_26"]["survival"], abs=3e-3)
+    assert found.standard_errors[1:] == pytest.approx(R["landmark_26"]["errors"], rel=0.02)
 
 
 @pytest.mark.slow

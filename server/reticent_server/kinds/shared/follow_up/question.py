@@ -3,12 +3,13 @@
 cell.
 
 The intervals (c_{j−1}, c_j] between public cuts, c_{−1} = 0, and what is beyond the last cut make
-J + 1 positions. A person's cell is (group, whether the event was seen, position); an event beyond
-the last cut is not seen: the person was followed up to there. The position of a censored person is
-the number of intervals in which it is at risk: an interval counts where the person was censored
-after its middle, as Kaplan and Meier's risk sets hold those who were censored after the mean of the
-interval's events. The cells of (group, status) are a line of RunningCounts, latest time first, so
-that sums over later times, the numbers at risk, have little noise.
+J + 1 positions. A person's cell is (group, status, position): the status says from which of the
+causes the event came (usually there is one), or that none was seen; an event beyond the last cut is
+not seen: the person was followed up to there. The position of a censored person is the number of
+intervals in which it is at risk: an interval counts where the person was censored after its middle,
+as Kaplan and Meier's risk sets hold those who were censored after the mean of the interval's
+events. The cells of (group, status) are a line of RunningCounts, latest time first, so that sums
+over later times, the numbers at risk, have little noise.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +36,8 @@ _EVEN_CUTS = 20
 _FINE_STEPS = 40
 """Equal steps of a fine grid: with asked cuts alone, curves of 432 to 8,000 persons were off by up
 to 9 standard errors; twice as many steps change none by .1."""
-EVENT, CENSORED = 0, 1  # last axis of the released counts: codes, not measures
+MOST_CAUSES = 8  # of an event: each is a line of noise, and a curve to read
+EVENT = 0  # status of the first cause, of the released counts: a code, not a measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,69 @@ class FollowUpGroups:
 
 
 @dataclass(frozen=True, slots=True)
+class Strata:
+    """Groups within each level of another public column: the groups of the first stratum, of the
+    second, and so on."""
+
+    strata: FollowUpGroups
+    groups: FollowUpGroups
+
+    @property
+    def column(self) -> str | None:
+        """The column of the groups."""
+        return self.groups.column
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """(strata · groups,) a pair each."""
+        return tuple(f"{s}: {g}" for s in self.strata.labels for g in self.groups.labels)
+
+    def codes(self, block: Block) -> FloatArray:
+        """(rows,) positions 0, 1, …; −1 where a record is in no group or stratum."""
+        outer, inner = self.strata.codes(block), self.groups.codes(block)
+        size = len(self.groups.labels)
+        inside = (outer >= 0) & (outer < len(self.strata.labels)) & (inner >= 0) & (inner < size)
+        return np.where(inside, outer * size + inner, -1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class OneEvent:
+    """A column that is 1 where the event was seen."""
+
+    labels: tuple[str, ...] = ("",)
+
+    def status(self, values: FloatArray) -> FloatArray:
+        """(rows,) 0 with the event, 1 without."""
+        return np.where(values == 1, 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """A column of levels, its codes from `lower` on: one says that no event was seen, at place
+    `censored`; the others are the causes, labels in their order."""
+
+    labels: tuple[str, ...]
+    lower: float
+    censored: int
+
+    def status(self, values: FloatArray) -> FloatArray:
+        """(rows,) 0, 1, … by cause; their number where no event was seen, or for no level."""
+        code, K = values - self.lower, len(self.labels)
+        cause = np.where(code > self.censored, code - 1, code)
+        return np.where((code != self.censored) & (cause >= 0) & (cause < K), cause, float(K))
+
+
+@dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A question's columns, intervals and groups, all public; design: mask and columns only."""
+    """A question's columns, intervals, groups and causes, all public; design: mask and columns
+    only."""
 
     design: Design
     time: str
     event: str
-    groups: FollowUpGroups
+    groups: FollowUpGroups | Strata
     cuts: tuple[float, ...]
+    causes: OneEvent | Causes = OneEvent()
 
     @property
     def intervals(self) -> int:
@@ -78,9 +135,19 @@ class FollowUp:
         """(J,) where the intervals begin."""
         return (0.0, *self.cuts[:-1])
 
+    @property
+    def censored(self) -> int:
+        """The status of those without an event: the number of causes."""
+        return len(self.causes.labels)
+
+    @property
+    def statuses(self) -> int:
+        """Of a group: its lines."""
+        return self.censored + 1
+
     def part(self, rho: int, unit_rows: int) -> RunningCounts:
-        """The lines: group by group, those with the event first."""
-        return RunningCounts(2 * self.size, self.intervals + 1, rho, unit_rows)
+        """The lines: group by group, those with an event first, cause by cause."""
+        return RunningCounts(self.statuses * self.size, self.intervals + 1, rho, unit_rows)
 
     def cells(self, block: Block) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
         """(rows,) group, interval in which follow-up ends, status, and whether the record is in a
@@ -88,8 +155,9 @@ class FollowUp:
         group, time = self.groups.codes(block), block.columns[self.time]
         inside = in_use(self.design, block) & (group >= 0) & (group < self.size) & (time >= 0)
         position = np.searchsorted(np.asarray(self.cuts), time, side="left").astype(np.float64)
-        seen = (block.columns[self.event] == 1) & (position < self.intervals)
-        return group, position, np.where(seen, EVENT, CENSORED).astype(np.float64), inside
+        status = self.causes.status(block.columns[self.event])
+        status = np.where(position < self.intervals, status, float(self.censored))
+        return group, position, status, inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +172,9 @@ class FollowUpMap:
         group, interval, status, inside = self.asked.cells(block)
         middles = np.append((np.asarray(self.asked.starts) + self.asked.cuts) / 2, np.inf)
         within = np.where(inside, interval, J).astype(np.int64)
-        late = (status == CENSORED) & (block.columns[self.asked.time] > middles[within])
-        codes = (2 * group + status) * (J + 1) + J - interval - late
+        censored = status == self.asked.censored
+        late = censored & (block.columns[self.asked.time] > middles[within])
+        codes = (self.asked.statuses * group + status) * (J + 1) + J - interval - late
         return (np.where(inside, codes, -1.0),)
 
 
@@ -116,22 +185,50 @@ def follow_up(
     by: str | None,
     cuts: tuple[float, ...] | None,
     where: str | None,
+    *,
+    strata: str | None = None,
+    causes: Causes | None = None,
 ) -> FollowUp:
     """The question in public terms. Raises InvalidQuery or InvalidFormula with what to change."""
-    names = (time, event) if by is None else (time, event, by)
+    names = tuple(name for name in (time, event, by, strata) if name is not None)
     if len(set(names)) < len(names):
-        raise InvalidQuery("time, event and by must be different columns.")
+        other = "event and by" if strata is None else "event, by and strata"
+        raise InvalidQuery(f"time, {other} must be different columns.")
     measured = _time_column(declared(facts, time))
-    if not declared(facts, event).is_dummy:
-        raise InvalidQuery(
-            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it "
-            "was seen."
-        )
+    if causes is None:
+        _check_event(declared(facts, event))
     groups = FollowUpGroups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
+    crossed = groups if strata is None else Strata(_groups(declared(facts, strata)), groups)
     chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)
-    if 2 * len(groups.labels) * (len(chosen) + 1) > MOST_CELLS:
+    design = mask_design(names, facts.schema, where)
+    asked = FollowUp(design, time, event, crossed, chosen, causes or OneEvent())
+    if asked.part(0, 1).bins > MOST_CELLS:
         raise InvalidQuery(f"Groups and cuts would make more than {MOST_CELLS} cells; use fewer.")
-    return FollowUp(mask_design(names, facts.schema, where), time, event, groups, chosen)
+    return asked
+
+
+def causes_of(facts: DatasetFacts, event: str, censored: str | None) -> Causes:
+    """The levels of `event` but the one that says that none was seen: `censored`, None: the first.
+    Raises InvalidQuery."""
+    axis = level_axis(declared(facts, event))
+    if not 2 <= axis.size <= MOST_CAUSES + 1:
+        raise InvalidQuery(
+            f"event must be a column of levels: one for no event, and one to {MOST_CAUSES} causes."
+        )
+    none = axis.levels[0] if censored is None else censored
+    if none not in axis.levels:
+        raise InvalidQuery("censored must be one of the levels of event: the one of no event.")
+    labels = tuple(level for level in axis.levels if level != none)
+    return Causes(labels, axis.lower, axis.levels.index(none))
+
+
+def _check_event(column: Column) -> None:
+    if not column.is_dummy:
+        causes = " For its levels as causes ask for cumulative_incidence."
+        raise InvalidQuery(
+            "event must be a boolean column, or an integer one with bounds [0, 1]: 1 where it was "
+            f"seen.{causes * column.kind.has_levels}"
+        )
 
 
 def default_cuts(facts: DatasetFacts, column: Column) -> tuple[float, ...]:
@@ -158,9 +255,10 @@ def with_fine_grid(facts: DatasetFacts, asked: FollowUp) -> tuple[FollowUp, tupl
     steps = np.arange(width, last, width)
     between = {float(t) for t in (*default_cuts(facts, column), *steps) if 0 < t < last}
     grid = tuple(sorted(between | set(asked.cuts)))
-    if 2 * asked.size * (len(grid) + 1) > MOST_CELLS:
-        grid = asked.cuts
-    return replace(asked, cuts=grid), tuple(map(grid.index, asked.cuts))
+    fine = replace(asked, cuts=grid)
+    if fine.part(0, 1).bins > MOST_CELLS:
+        return asked, tuple(range(asked.intervals))
+    return fine, tuple(map(grid.index, asked.cuts))
 
 
 def _time_column(column: Column) -> Column:

@@ -8,7 +8,7 @@ squares: no event is seen beyond the last cut; and where no record can be out of
 up to the public number of records n.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LifeTable:
-    """Counts (G, 2, J + 1) by group, status and position in time, unbiased.
+    """Counts (G, A, J + 1) by group, status and position in time, unbiased; A statuses: the causes
+    of the event (usually one), and last those without it.
 
     Cov of cells (g, a, i) and (g′, b, j): 1{(g, a) = (g′, b)} covariance[a, i, j] − shared[a, i]
-    shared[b, j]. covariance (2, J + 1, J + 1), shared (2, J + 1).
+    shared[b, j]. covariance (A, J + 1, J + 1), shared (A, J + 1).
     """
 
     counts: FloatArray
@@ -36,8 +37,12 @@ class LifeTable:
 
     @property
     def events(self) -> FloatArray:
-        """(G, J) events seen in each interval."""
-        return self.counts[:, EVENT, :-1]
+        """(G, J) events seen in each interval, of all causes."""
+        return np.asarray(self.counts[:, :-1, :-1].sum(axis=1))
+
+    def of(self, groups: slice) -> "LifeTable":
+        """The table of some of the groups."""
+        return replace(self, counts=self.counts[groups])
 
     @property
     def entering(self) -> FloatArray:
@@ -53,24 +58,30 @@ class LifeTable:
 
     @property
     def risk_weights(self) -> FloatArray:
-        """(J, 2, J + 1) by which a group's counts add up to its r."""
+        """(J, A, J + 1) by which a group's counts add up to its r."""
         weights = self.left_weights
-        weights[:, EVENT] += np.eye(self.intervals, self.intervals + 1)
+        weights[:, :-1] += np.eye(self.intervals, self.intervals + 1)[:, None]
         return weights
 
     @property
     def left_weights(self) -> FloatArray:
-        """(J, 2, J + 1) by which they add up to r − e, those of them who have no event in the
+        """(J, A, J + 1) by which they add up to r − e, those of them who have no event in the
         interval."""
-        J = self.intervals
-        return np.repeat(np.triu(np.ones((J, J + 1)), 1)[:, None], 2, axis=1)
+        J, A = self.intervals, self.counts.shape[1]
+        return np.repeat(np.triu(np.ones((J, J + 1)), 1)[:, None], A, axis=1)
 
     def noise(self, gradient: FloatArray) -> FloatArray:
         """(k, k) noise covariance of k linear functions of one group's counts, gradient
-        (k, 2, J + 1)."""
-        moved = np.einsum("kai,aij->kaj", gradient, self.covariance)
-        own = np.tensordot(moved, gradient, axes=((1, 2), (1, 2)))
-        shared = np.einsum("kai,ai->k", gradient, self.shared)
+        (k, A, J + 1)."""
+        return self.noise_of_groups(gradient[:, None])
+
+    def noise_of_groups(self, gradient: FloatArray) -> FloatArray:
+        """(k, k) noise covariance of k linear functions of all groups' counts, gradient
+        (k, G, A, J + 1)."""
+        by_status = np.moveaxis(gradient, 2, 0)
+        moved = by_status @ self.covariance[:, None]
+        own = np.tensordot(moved, by_status, axes=((0, 2, 3), (0, 2, 3)))
+        shared = np.einsum("kgai,ai->k", gradient, self.shared)
         return np.asarray(own - np.outer(shared, shared))
 
     @property
@@ -83,11 +94,11 @@ def life_table(asked: FollowUp, released: Released, n: int) -> LifeTable:
     """From the released lines; n: the public number of records."""
     length = asked.intervals + 1
     inverse = np.linalg.inv(running_factor(length) / (1 << FACTOR_BITS))[::-1, ::-1]
-    lines = released.values.reshape(asked.size, 2, length)[:, :, ::-1]
+    lines = released.values.reshape(asked.size, asked.statuses, length)[:, :, ::-1]
     counts = np.einsum("ij,gaj->gai", inverse, lines)
-    covariance = np.stack([released.sd**2 * inverse @ inverse.T] * 2)
+    covariance = np.stack([released.sd**2 * inverse @ inverse.T] * asked.statuses)
     counts, covariance = _without_late_events(counts, covariance)
-    shared = np.zeros((2, length))
+    shared = np.zeros((asked.statuses, length))
     if asked.design.masked:
         return LifeTable(counts, covariance, shared)
     leverage = covariance.sum(axis=2)
@@ -99,10 +110,10 @@ def life_table(asked: FollowUp, released: Released, n: int) -> LifeTable:
 def _without_late_events(
     counts: FloatArray, covariance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Given that no event is beyond the last cut."""
+    """Given that no event is beyond the last cut; every line of events has the same covariance."""
     known = covariance[EVENT, :, -1] / covariance[EVENT, -1, -1]
     counts = counts.copy()
-    counts[:, EVENT] -= counts[:, EVENT, -1:] * known
+    counts[:, :-1] -= counts[:, :-1, -1:] * known
     covariance = covariance.copy()
-    covariance[EVENT] -= np.outer(known, covariance[EVENT, -1])
+    covariance[:-1] -= np.outer(known, covariance[EVENT, -1])
     return counts, covariance
