@@ -34,7 +34,7 @@ GOAL = 0.9  # of the answers
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptWord:
     """One release beside its plan: expected, came: (q,) of each term."""
 
     expected: np.ndarray
@@ -54,14 +54,14 @@ class Kept:
         return float(np.mean(self.expected == self.came))
 
 
-def kept(table, query, epsilon: float) -> Kept:
+def kept(table, query, epsilon: float) -> KeptWord:
     """What is expected of a question, and what comes."""
     plan = table.plan(query, epsilon)
     expected = np.isfinite(np.array(plan.planned.precision.privacy))
     result = table.reply(plan)
     bounds = [] if result is None else result["confidence_intervals"]
     came = np.array([low is not None for low, _ in bounds] or np.zeros(len(expected), bool))
-    return Kept(expected, came)
+    return KeptWord(expected, came)
 
 
 def questions(folder: Folder) -> Iterator[tuple[RealModel, str, float]]:
@@ -73,7 +73,7 @@ def questions(folder: Folder) -> Iterator[tuple[RealModel, str, float]]:
         yield model, asked, epsilon
 
 
-def answers(folder: Folder, model: RealModel, asked: str, epsilon: float) -> list[Kept]:
+def answers(folder: Folder, model: RealModel, asked: str, epsilon: float) -> list[KeptWord]:
     """Of RUNS samples."""
     frame = folder.frame(model.table)
     wanted = QuestionFields(model.name, model.table, None, (), model.query)

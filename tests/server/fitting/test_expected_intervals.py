@@ -3,6 +3,7 @@
 regressions.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from reticent_server.domain.facts import (
 )
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block
-from reticent_server.fitting.expected_intervals import NO_INTERVALS
+from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
 from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.attacks.seeded_noise import seed_noise
@@ -99,6 +100,9 @@ def test_a_profile_s_tail_decides_whether_least_squares_is_promised(
     query = LinearRegression("y ~ x", loss="squared")
     plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho_units(1.0, 1e-6)))
     expected = np.isfinite(np.array(plan.precision.privacy))
+    untold = replace(plan.fit.forecast_fit, told=False)
+    sized = plan.fit.sizes, plan.fit.budget
+    assert not expected_intervals(untold, *sized, declined=False).any()
     told = any("so long that a few records" in note for note in plan.forecast["notes"])
     result = drive(plan.run(), Block(0, 8000, table, {})).result
     came = np.array([low is not None for low, _ in result["confidence_intervals"]])
