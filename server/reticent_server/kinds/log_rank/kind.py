@@ -13,7 +13,7 @@ from reticent_server.domain.query import Query
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Flag, Name, Number, Where
 from reticent_server.kinds.log_rank.plan import (
-    Comparison,
+    GroupComparison,
     LogRankPlan,
     LogRankResult,
     plan_log_rank,
@@ -71,7 +71,9 @@ def _plan(facts: DatasetFacts, query: LogRank, offer: PrivacyCost) -> LogRankPla
         facts, query.time, query.event, query.by, query.cuts, query.where, strata=query.strata
     )
     levels = level_axis(declared(facts, query.by)).levels
-    return plan_log_rank(facts, asked, Comparison(levels, query.trend, query.emphasis), offer.rho)
+    return plan_log_rank(
+        facts, asked, GroupComparison(levels, query.trend, query.emphasis), offer.rho
+    )
 
 
 KIND = Kind(

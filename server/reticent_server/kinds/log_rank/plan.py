@@ -62,7 +62,7 @@ class LogRankResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class GroupComparison:
     """Which groups, and how they are compared: in `of_trend` by one contrast; emphasis: ρ and γ of
     the weights."""
 
@@ -83,7 +83,7 @@ class LogRankPlan(Planned):
     deadline_shares: ClassVar = (0.065, 0.11)
 
     asked: FollowUp
-    comparison: Comparison
+    comparison: GroupComparison
     pilot: RunningCounts
     score_rho: int
     unit_rows: int
@@ -141,7 +141,7 @@ class LogRankPlan(Planned):
 
 
 def plan_log_rank(
-    facts: DatasetFacts, asked: FollowUp, comparison: Comparison, rho: int
+    facts: DatasetFacts, asked: FollowUp, comparison: GroupComparison, rho: int
 ) -> LogRankPlan:
     """A test at `rho` (RHO_UNITS). Raises InvalidQuery for a column with one level."""
     if len(comparison.levels) < 2:

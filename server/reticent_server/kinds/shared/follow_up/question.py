@@ -56,7 +56,7 @@ class FollowUpGroups:
 
 
 @dataclass(frozen=True, slots=True)
-class Strata:
+class GroupsWithinStrata:
     """Groups within each level of another public column: the groups of the first stratum, of the
     second, and so on."""
 
@@ -116,7 +116,7 @@ class FollowUp:
     design: Design
     time: str
     event: str
-    groups: FollowUpGroups | Strata
+    groups: FollowUpGroups | GroupsWithinStrata
     cuts: tuple[float, ...]
     causes: OneEvent | Causes = OneEvent()
 
@@ -198,7 +198,9 @@ def follow_up(
     if causes is None:
         _check_event(declared(facts, event))
     groups = FollowUpGroups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
-    crossed = groups if strata is None else Strata(_groups(declared(facts, strata)), groups)
+    crossed = (
+        groups if strata is None else GroupsWithinStrata(_groups(declared(facts, strata)), groups)
+    )
     chosen = default_cuts(facts, measured) if cuts is None else _checked_cuts(cuts, measured)
     design = mask_design(names, facts.schema, where)
     asked = FollowUp(design, time, event, crossed, chosen, causes or OneEvent())
