@@ -212,3 +212,57 @@ def test_lifelines_members_of_a_fit_are_the_releases() -> None:
     from matplotlib import pyplot as plt
 
     plt.close(axes.figure)
+
+
+TEST = {
+    "ends": [2.0, 3.0],
+    "events": [60.0, 50.0],
+    "coefficients": [[0.9], [0.1]],
+    "standard_errors": [[0.2], [0.25]],
+    "privacy_standard_errors": [[0.1], [0.1]],
+    "confidence_intervals": [[[0.5, 1.3]], [[-0.4, 0.6]]],
+    "trends": [-1.6],
+    "trend_standard_errors": [0.64],
+    "p_values": [0.0124],
+    "statistic": 6.25,
+    "df": 1,
+    "p_value": 0.0124,
+}
+
+
+def test_a_test_of_proportional_hazards_is_read_shown_and_drawn() -> None:
+    fit = released(proportionality=TEST)
+    fit.check()
+    test = fit.cox_zph()
+    assert test.conf_int().shape == (2, 1, 2)
+    assert test.begins.tolist() == [0.0, 2.0]
+    frame = test.to_frame()
+    assert frame["coef"].tolist() == [0.9, 0.1]
+    assert frame["upper"].tolist() == [1.3, 0.6]
+    text = str(test.summary())
+    assert "all terms" in text
+    assert "6.25" in text
+    assert ".012" in text
+    axes = test.plot("x")
+    assert axes.get_ylabel() == "coefficient of x, 95 % interval"
+    assert len(axes.collections) == 2
+    with pytest.raises(ValueError, match="must be one of: x"):
+        test.plot("y")
+    with pytest.raises(ValueError, match="proportionality=3"):
+        released().cox_zph()
+    with pytest.raises(ValueError, match="each bin and term"):
+        released(proportionality=TEST | {"events": [1.0]}).check()
+
+
+def test_a_term_that_is_not_told_is_not_tested() -> None:
+    none = TEST | {
+        "p_values": [None],
+        "statistic": None,
+        "p_value": None,
+        "df": 0,
+        "confidence_intervals": [[[None, None]], [[None, None]]],
+    }
+    test = released(proportionality=none).cox_zph()
+    assert np.isnan(test.pvalue)
+    assert not test.plot().collections
+    assert "nan" not in str(test.summary())

@@ -34,6 +34,7 @@ from reticent_server.kinds.hazard_regression.partial_score import (
     Followed,
     KnownBaseline,
     PartialScore,
+    binned_scores,
 )
 from reticent_server.kinds.hazard_regression.strata import strata_of_rows
 from reticent_server.numerics.matrices import power
@@ -84,11 +85,18 @@ class RiskTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRisk:
-    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k)."""
+    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k), in
+    each interval (K, k, k).
+    """
 
     hazards: FloatArray
     means: FloatArray
-    information: FloatArray
+    each: FloatArray
+
+    @property
+    def information(self) -> FloatArray:
+        """(k, k) of all intervals."""
+        return np.asarray(np.sum(self.each, axis=0))
 
 
 def expected(
@@ -107,19 +115,17 @@ def expected(
         _in_stratum(table, g, U[strata == g], eta[strata == g], far[strata == g])
         for g in range(table.strata)
     ]
-    hazards, means, information = zip(*found, strict=True)
-    return ExpectedRisk(
-        np.concatenate(hazards), np.concatenate(means), np.sum(information, axis=0) / count
-    )
+    hazards, means, each = (np.concatenate(x) for x in zip(*found, strict=True))
+    return ExpectedRisk(hazards, means, each / count)
 
 
 def _in_stratum(
     table: RiskTable, g: int, U: FloatArray, eta: FloatArray, far: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hazards (K/G,), means (K/G, k) and information (k, k) of stratum g."""
+    """Hazards (K/G,), means (K/G, k) and informations (K/G, k, k) of stratum g."""
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
     K, k, begin = table.each, U.shape[1], g * table.each
-    hazards, means, information = np.zeros(K), np.zeros((K, k)), np.zeros((k, k))
+    hazards, means, each = np.zeros(K), np.zeros((K, k)), np.zeros((K, k, k))
     left = np.ones(len(U))
     for j in range(K):
         at = begin + j
@@ -133,20 +139,22 @@ def _in_stratum(
         means[j] = share @ U / kept
         if table.events[at] > 0:
             V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
-            information += float(table.events[at]) * V
+            each[j] = float(table.events[at]) * V
         left = left * np.exp(-hazards[j] * rate)
-    return hazards, means, information
+    return hazards, means, each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicPersons:
-    """Scores and roots (rows, k) of the public rows, one follow-up of each; and the cumulative
-    hazards (rows,).
+    """Scores and roots (rows, k) of the public rows, one follow-up of each; the cumulative hazards
+    (rows,); and the follow-up, which on the axis of all strata begins at `begins` (rows,).
     """
 
     scores: FloatArray
     roots: FloatArray
     spent: FloatArray
+    persons: Followed
+    begins: FloatArray
 
 
 def public_persons(
@@ -170,7 +178,7 @@ def public_persons(
     persons = Followed(begin, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
     scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
     spent = rate * (np.interp(time, nodes, cumulative) - begun)
-    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent)
+    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent, persons, begin)
 
 
 def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> FloatArray:
@@ -200,7 +208,7 @@ class PersonsModel(PublicModel):
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         """J (k, k) of roots that count as long as the radius at most."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        J = expected(self._table, U, eta, self.count, self.far).information
+        J = expected(self.risk, U, eta, self.count, self.far).information
         if self.radius_squared >= UNBOUNDED:
             return J
         roots = self.persons(theta, score).roots
@@ -210,7 +218,7 @@ class PersonsModel(PublicModel):
         return np.asarray(back @ kept @ back)
 
     @property
-    def _table(self) -> RiskTable:
+    def risk(self) -> RiskTable:
         if self.table is None:
             raise TypeError("persons have a table of follow-up")
         return self.table
@@ -218,18 +226,37 @@ class PersonsModel(PublicModel):
     def persons(self, theta: FloatArray, score: Score) -> PublicPersons:
         """At θ (q,, in u)."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        found = expected(self._table, U, eta, self.count, self.far)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
-        return public_persons(self._table, known, U, eta, self.far)
+        return public_persons(self.risk, self._known(U, eta), U, eta, self.far)
+
+    def _known(self, U: FloatArray, eta: FloatArray) -> KnownBaseline:
+        """The baseline in u that is expected of rows U (rows, k) with predictors (rows,)."""
+        found = expected(self.risk, U, eta, self.count, self.far)
+        return KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
+
+    def binned(self, theta: FloatArray, score: Score, ends: FloatArray) -> FloatArray:
+        """(B, k, rows) scores at θ by bins of time that end at `ends` (B,)."""
+        U, eta = self._weighed_rows, self.predictor(score, theta)
+        known, found = self._known(U, eta), self.persons(theta, score)
+        pieces = binned_scores(
+            found.persons, known, U.T, np.eye(U.shape[1]), eta, found.begins, ends
+        )
+        return pieces * self.far
+
+    def shares(self, theta: FloatArray, ends: FloatArray) -> FloatArray:
+        """(B, k, k) of the mean information at θ, by bins of time that end at `ends` (B,)."""
+        U, table = self._weighed_rows, self.risk
+        each = expected(table, U, U @ theta + self.offset, self.count, self.far).each
+        within = np.tile(np.searchsorted(ends, table.ends[: table.each]), table.strata)
+        return np.stack([each[within == b].sum(axis=0) for b in range(len(ends))])
 
     def score_at(self, theta: FloatArray) -> PartialScore:
         """The score at θ (q,, in u), with the baseline that is expected there."""
         W, U = self.whitening.transform, self._weighed_rows
         eta = U @ theta + self.offset
-        found = expected(self._table, U, eta, self.count, self.far)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        found = expected(self.risk, U, eta, self.count, self.far)
+        known = KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
         lengths = np.linalg.norm(
-            public_persons(self._table, known, U, eta, self.far).scores, axis=1
+            public_persons(self.risk, known, U, eta, self.far).scores, axis=1
         )
         inside = replace(
             known, means=np.asarray(np.linalg.solve(W, found.means.T).T, dtype=np.float64)
@@ -248,7 +275,7 @@ class PersonsModel(PublicModel):
 
     def weight_of_events(self, theta: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k)."""
-        U, table = self._weighed_rows, self._table
+        U, table = self._weighed_rows, self.risk
         eta = U @ theta + self.offset
         found = expected(table, U, eta, self.count, self.far)
         rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
