@@ -92,15 +92,16 @@ cox_zph <- function(fit) {
   if (is.null(found)) stop("Ask the fit with proportionality = 3: a test needs scores by time.", call. = FALSE)
   names <- names(coef(fit))
   p <- plain_vector(found$p_values)
-  squares <- (plain_vector(found$trends) / plain_vector(found$trend_standard_errors))^2
+  squares <- (plain_vector(found$trends) / plain_vector(found$standard_errors))^2
   squares[is.na(p)] <- NA
   all <- c(if (is.null(found$statistic)) NA else found$statistic, found$df, if (is.null(found$p_value)) NA else found$p_value)
   table <- rbind(cbind(chisq = squares, df = 1, p = p), all)
   rownames(table) <- c(names, "GLOBAL")
-  ends <- plain_vector(found$ends)
-  by_bin <- function(field) matrix(unlist(lapply(found[[field]], plain_vector)), length(ends), byrow = TRUE, dimnames = list(NULL, names))
+  of_bins <- function(field) unlist(lapply(found$bins, function(each) plain_vector(as.list(each[[field]]))))
+  ends <- of_bins("end")
+  by_bin <- function(field) matrix(of_bins(field), length(ends), byrow = TRUE, dimnames = list(NULL, names))
   structure(list(
-    table = table, begins = c(0, ends[-length(ends)]), ends = ends, events = plain_vector(found$events),
+    table = table, begins = c(0, ends[-length(ends)]), ends = ends, events = of_bins("events"),
     coefficients = by_bin("coefficients"), standard_errors = by_bin("standard_errors")
   ), class = "reticent_cox_zph")
 }

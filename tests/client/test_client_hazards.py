@@ -214,19 +214,26 @@ def test_lifelines_members_of_a_fit_are_the_releases() -> None:
     plt.close(axes.figure)
 
 
-TEST = {
-    "ends": [2.0, 3.0],
-    "events": [60.0, 50.0],
-    "coefficients": [[0.9], [0.1]],
-    "standard_errors": [[0.2], [0.25]],
-    "privacy_standard_errors": [[0.1], [0.1]],
-    "confidence_intervals": [[[0.5, 1.3]], [[-0.4, 0.6]]],
+TEST: dict[str, Any] = {
+    "terms": ["x"],
     "trends": [-1.6],
-    "trend_standard_errors": [0.64],
+    "standard_errors": [0.64],
     "p_values": [0.0124],
     "statistic": 6.25,
     "df": 1,
     "p_value": 0.0124,
+    "bins": [
+        {
+            "end": end,
+            "events": 50.0,
+            "terms": ["x"],
+            "coefficients": [b],
+            "standard_errors": [0.2],
+            "privacy_standard_errors": [0.1],
+            "confidence_intervals": [[b - 0.4, b + 0.4]],
+        }
+        for end, b in ((2.0, 0.9), (3.0, 0.1))
+    ],
 }
 
 
@@ -238,7 +245,7 @@ def test_a_test_of_proportional_hazards_is_read_shown_and_drawn() -> None:
     assert test.begins.tolist() == [0.0, 2.0]
     frame = test.to_frame()
     assert frame["coef"].tolist() == [0.9, 0.1]
-    assert frame["upper"].tolist() == [1.3, 0.6]
+    assert frame["upper"].tolist() == [1.3, 0.5]
     text = str(test.summary())
     assert "all terms" in text
     assert "6.25" in text
@@ -250,8 +257,8 @@ def test_a_test_of_proportional_hazards_is_read_shown_and_drawn() -> None:
         test.plot("y")
     with pytest.raises(ValueError, match="proportionality=3"):
         released().cox_zph()
-    with pytest.raises(ValueError, match="each bin and term"):
-        released(proportionality=TEST | {"events": [1.0]}).check()
+    with pytest.raises(ValueError, match="in each bin"):
+        released(proportionality=TEST | {"trends": [1.0, 2.0]}).check()
 
 
 def test_a_term_that_is_not_told_is_not_tested() -> None:
@@ -260,7 +267,7 @@ def test_a_term_that_is_not_told_is_not_tested() -> None:
         "statistic": None,
         "p_value": None,
         "df": 0,
-        "confidence_intervals": [[[None, None]], [[None, None]]],
+        "bins": [each | {"confidence_intervals": [[None, None]]} for each in TEST["bins"]],
     }
     test = released(proportionality=none).cox_zph()
     assert np.isnan(test.pvalue)

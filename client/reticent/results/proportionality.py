@@ -108,25 +108,31 @@ def proportional_hazards(
     names: tuple[str, ...], found: Mapping[str, Any], level: float
 ) -> ProportionalHazards:
     """From the field of a reply. Raises ValueError where its sizes do not agree."""
-    B, k = len(found["ends"]), len(names)
-    test = ProportionalHazards(
+    bins, k = found["bins"], len(names)
+    B = len(bins)
+
+    def by_bin(name: str, *shape: int) -> FloatArray:
+        return _array([each[name] for each in bins], (B, *shape))
+
+    return ProportionalHazards(
         names,
-        *(_array(found[name], (B,)) for name in ("ends", "events")),
-        *(_array(found[name], (B, k)) for name in ("coefficients", "standard_errors")),
-        _array(found["confidence_intervals"], (B, k, 2)),
-        *(_array(found[name], (k,)) for name in ("trends", "trend_standard_errors", "p_values")),
+        by_bin("end"),
+        by_bin("events"),
+        by_bin("coefficients", k),
+        by_bin("standard_errors", k),
+        by_bin("confidence_intervals", k, 2),
+        *(_array(found[name], (k,)) for name in ("trends", "standard_errors", "p_values")),
         _number(found.get("statistic")),
         int(found["df"]),
         _number(found.get("p_value")),
         level,
     )
-    return test
 
 
 def _array(values: Any, shape: tuple[int, ...]) -> FloatArray:
     found = np.array(values, dtype=np.float64)
     if found.shape != shape:
-        raise ValueError("a test of proportional hazards has a value for each bin and term")
+        raise ValueError("a test of proportional hazards has a value for each term, in each bin")
     return found
 
 

@@ -18,8 +18,11 @@ hazards <- function(...) {
 }
 
 test <- list(
-  ends = list(2, 3), events = list(60, 50), coefficients = list(list(0.9), list(0.1)), standard_errors = list(list(0.2), list(0.25)),
-  trends = list(-1.6), trend_standard_errors = list(0.64), p_values = list(0.0124), statistic = 6.25, df = 1, p_value = 0.0124
+  terms = list("x"), trends = list(-1.6), standard_errors = list(0.64), p_values = list(0.0124), statistic = 6.25, df = 1, p_value = 0.0124,
+  bins = list(
+    list(end = 2, events = 60, terms = list("x"), coefficients = list(0.9), standard_errors = list(0.2)),
+    list(end = 3, events = 50, terms = list("x"), coefficients = list(0.1), standard_errors = list(0.25))
+  )
 )
 
 test_that("a summary has hazard ratios as coxph() prints them", {

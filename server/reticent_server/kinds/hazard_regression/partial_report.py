@@ -20,6 +20,7 @@ from reticent_server.fitting.special_columns import special
 from reticent_server.kinds.hazard_regression.partial_newton import PartialFit
 from reticent_server.kinds.hazard_regression.proportionality import (
     Proportionality,
+    Terms,
     proportionality,
 )
 from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit, StrataBaselines
@@ -92,9 +93,9 @@ def _proportionality(
         return None
     fit, back = found.fit, back_transform(found.coding).matrix
     bend = np.zeros(len(back)) if fit.bend is None else back @ fit.bend
-    told = np.array(result["estimable"], dtype=bool)
+    terms = Terms(list(result["terms"]), np.array(result["estimable"], dtype=bool))
     at = np.array(result["coefficients"]) - bend
-    return proportionality(found.binned.mapped(back @ fit.transform.T), at, told, level)
+    return proportionality(found.binned, back @ fit.transform.T, at, terms, level)
 
 
 def _stratum(found: PartialFit, g: int, strata: int) -> PartialFit:

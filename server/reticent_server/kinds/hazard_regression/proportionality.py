@@ -47,6 +47,7 @@ from reticent_server.numerics.matrices import floored, power
 MOST_BINS = 8  # of time: each has the noise of the whole score
 _LEAST_SHARE = 0.02  # of a bin's part of the information, where even: what is divided by
 _UNSURE = 0.2  # relative error of a bin's information, of public persons
+_LEAST = 1e-6  # of a matrix's trace: an eigenvalue that is inverted
 _TINY = 1e-12  # of what is divided by
 
 
@@ -92,11 +93,6 @@ class BinnedSlopes:
     covariance: FloatArray
     noise: FloatArray
 
-    def mapped(self, T: FloatArray) -> "BinnedSlopes":
-        """Of coefficients T u."""
-        covariance, noise = (T @ V @ T.T for V in (self.covariance, self.noise))
-        return BinnedSlopes(self.ends, self.events, self.moved @ T.T, covariance, noise)
-
     @property
     def middles(self) -> FloatArray:
         """(B,) g: the middles of the bins' events, from 0 to 1."""
@@ -106,12 +102,12 @@ class BinnedSlopes:
     @property
     def trend(self) -> tuple[FloatArray, FloatArray]:
         """(k,) slopes along g, and their covariance (k, k)."""
-        W = np.linalg.inv(self.covariance)
+        W = np.stack([_inverse(V) for V in self.covariance])
         g = self.middles[:, None, None]
         each = (W @ self.moved[:, :, None])[:, :, 0]
-        mean = np.linalg.solve(W.sum(axis=0), np.sum(g * W, axis=0))
+        mean = _inverse(W.sum(axis=0)) @ np.sum(g * W, axis=0)
         precision = np.sum(g**2 * W, axis=0) - np.sum(g * W, axis=0) @ mean
-        V = np.asarray(np.linalg.inv(precision))
+        V = _inverse(precision)
         told = np.sum(self.middles[:, None] * each, axis=0) - mean.T @ each.sum(axis=0)
         return V @ told, V
 
@@ -130,7 +126,7 @@ def binned_slopes(
     S = released.values.reshape(B, k)
     root = power(shares.sum(axis=0), -0.5, _TINY)
     even = [floored(root @ J @ root, _LEAST_SHARE / B) for J in shares]
-    H, Q = (power(M, 0.5, _TINY) for M in moments)
+    H, Q = (power(_sound(M), 0.5) for M in moments)
     A = np.linalg.inv(np.stack([H @ P @ H for P in even]))
     persons = np.stack([Q @ P @ Q for P in even])
     noise = A @ ((released.sd**2 + taken**2) * np.eye(k)) @ A
@@ -139,58 +135,96 @@ def binned_slopes(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proportionality:
-    """The test of proportional hazards. ends, events: (B,) of the bins of time, and about how many
-    events are in each. coefficients: (B, k) those in each bin, with standard_errors of sampling and
-    noise, privacy_standard_errors, confidence_intervals. trends: (k,) by how much coefficients
-    change from the first event to the last, with p_values, null where a coefficient is not told;
-    statistic, df, p_value: of all trends together.
+class TimeBin:
+    """A bin of time, which ends at `end`, with about so many events: the coefficients (k,) in it,
+    with standard_errors of sampling and noise; intervals only of those that the fit tells.
     """
 
-    ends: list[float]
-    events: list[float]
-    coefficients: list[list[float]]
-    standard_errors: list[list[float]]
-    privacy_standard_errors: list[list[float]]
-    confidence_intervals: list[list[OpenInterval]]
+    end: float
+    events: float
+    terms: list[str]
+    coefficients: list[float]
+    standard_errors: list[float]
+    privacy_standard_errors: list[float]
+    confidence_intervals: list[OpenInterval]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportionality:
+    """The test of proportional hazards. trends: (k,) by how much coefficients change from the first
+    event to the last, with p_values, null where the fit does not tell a coefficient; statistic, df,
+    p_value: of all trends together.
+    """
+
+    terms: list[str]
     trends: list[float]
-    trend_standard_errors: list[float]
+    standard_errors: list[float]
     p_values: list[float | None]
     statistic: float | None
     df: int
     p_value: float | None
+    bins: list[TimeBin]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """Of the fit: names (k,), and which of them it gives intervals of (k,)."""
+
+    names: list[str]
+    told: BoolArray
 
 
 def proportionality(
-    found: BinnedSlopes, coefficients: FloatArray, told: BoolArray, level: float
+    found: BinnedSlopes, T: FloatArray, coefficients: FloatArray, terms: Terms, level: float
 ) -> Proportionality:
-    """In the units of the data. found: mapped to them; coefficients: (k,) that it was made at;
-    told: (k,) which the fit gives intervals of.
+    """In the units of the data, T (k, k) times those of the fit. coefficients: (k,) that it was
+    made at.
     """
-    values = coefficients + found.moved
-    unsure = (_UNSURE * found.moved) ** 2
-    errors = np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2) + unsure)
-    trend, V = found.trend
+    told = terms.told
+    moved = found.moved @ T.T
+    variance, noise = (
+        np.diagonal(T @ V @ T.T, axis1=1, axis2=2) for V in (found.covariance, found.noise)
+    )
+    values, errors = coefficients + moved, np.sqrt(variance + (_UNSURE * moved) ** 2)
+    slope, V = found.trend
+    trend, V = T @ slope, T @ V @ T.T
     sd = np.sqrt(np.diag(V))
     kept = np.flatnonzero(told)
     statistic = _wald(trend[kept], V[np.ix_(kept, kept)]) if len(kept) else None
+    each = zip(found.ends, found.events, values, errors, np.sqrt(noise), strict=True)
     return Proportionality(
-        ends=found.ends.tolist(),
-        events=found.events.tolist(),
-        coefficients=values.tolist(),
-        standard_errors=errors.tolist(),
-        privacy_standard_errors=np.sqrt(np.diagonal(found.noise, axis1=1, axis2=2)).tolist(),
-        confidence_intervals=[
-            intervals(b, se, level, told) for b, se in zip(values, errors, strict=True)
-        ],
+        terms=terms.names,
         trends=trend.tolist(),
-        trend_standard_errors=sd.tolist(),
+        standard_errors=sd.tolist(),
         p_values=p_values(trend, sd, told),
         statistic=statistic,
         df=len(kept),
         p_value=None if statistic is None else float(chdtrc(len(kept), statistic)),
+        bins=[
+            TimeBin(
+                end=float(end),
+                events=float(events),
+                terms=terms.names,
+                coefficients=b.tolist(),
+                standard_errors=se.tolist(),
+                privacy_standard_errors=of_noise.tolist(),
+                confidence_intervals=intervals(b, se, level, told),
+            )
+            for end, events, b, se, of_noise in each
+        ],
     )
 
 
 def _wald(trend: FloatArray, V: FloatArray) -> float:
-    return float(trend @ np.linalg.solve(V, trend))
+    sd = np.sqrt(np.diag(V))
+    z = trend / sd
+    return float(z @ _inverse(V / np.outer(sd, sd)) @ z)
+
+
+def _inverse(M: FloatArray) -> FloatArray:
+    """(k, k) of a symmetric matrix (k, k), whatever noise has made of it."""
+    return np.asarray(np.linalg.inv(_sound(M)))
+
+
+def _sound(M: FloatArray) -> FloatArray:
+    return floored(M, max(_LEAST * float(np.trace(M)), _TINY))

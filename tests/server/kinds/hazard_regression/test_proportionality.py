@@ -60,12 +60,14 @@ def test_without_noise_coefficients_are_those_of_the_bins(late: float, strata: s
     formula = LATE if late else FORMULA
     found = answered(data, QUIET, formula, strata=strata, columns=STRATA, bins=3).result
     test = found["proportionality"]
-    begins = [0.0, *test["ends"][:-1]]
-    for k, ends in enumerate(zip(begins, test["ends"], strict=True)):
-        beta, error = within(data, *ends)
-        assert np.abs((test["coefficients"][k] - beta) / error).max() < 0.4
-        assert test["standard_errors"][k] == pytest.approx(error, rel=0.2)
-    assert sum(test["events"]) == pytest.approx(data["e"].sum(), rel=0.02)
+    begin = 0.0
+    for each in test["bins"]:
+        beta, error = within(data, begin, each["end"])
+        assert np.abs((each["coefficients"] - beta) / error).max() < 0.4
+        assert each["standard_errors"] == pytest.approx(error, rel=0.2)
+        begin = each["end"]
+    assert len(test["bins"]) == 3
+    assert sum(each["events"] for each in test["bins"]) == pytest.approx(data["e"].sum(), rel=0.02)
 
 
 @pytest.mark.slow
@@ -77,7 +79,7 @@ def test_it_finds_what_changes_and_not_what_does_not() -> None:
         for _ in range(3):
             data = changing(rng, 6000, gap)
             test = answered(data, offer(4.0).rho, bins=2).result["proportionality"]
-            seen.append(np.array(test["trends"]) / np.array(test["trend_standard_errors"]))
+            seen.append(np.array(test["trends"]) / np.array(test["standard_errors"]))
             assert test["p_values"][2] is None  # a term with a long tail
             assert test["df"] == 2
             assert (test["p_value"] < 0.05) == (gap > 0)
