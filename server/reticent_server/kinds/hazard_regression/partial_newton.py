@@ -244,10 +244,12 @@ class PartialNewton:
 
     def _risk_table(self, released: tuple[Released, ...], count: float) -> _Baseline:
         table = life_table(self.fine, released[0], round(count))
-        at_risk = table.at_risk
-        if self.columns.start is not None:
-            at_risk = at_risk - _not_yet(released[1], self.fine)
-        return risk_table(self.fine, self.cuts, table, at_risk)
+        if self.columns.start is None:
+            return risk_table(self.fine, self.cuts, table, table.at_risk)
+        not_yet = _not_yet(released[1], self.fine)
+        found = risk_table(self.fine, self.cuts, table, table.at_risk - not_yet)
+        coming = _coming(table.at_risk, not_yet)
+        return replace(found, table=replace(found.table, entering=coming))
 
     # Early steps.
 
@@ -572,6 +574,15 @@ def _not_yet(released: Released, fine: FollowUp) -> FloatArray:
     root = np.tri(J + 1) @ np.linalg.inv(exact)
     lines = released.values.reshape(fine.size, J + 1)
     return np.asarray((lines @ root.T)[:, :-1][:, ::-1])
+
+
+def _coming(persons: FloatArray, not_yet: FloatArray) -> FloatArray:
+    """(GJ,) persons whose follow-up begins in each interval, up to its middle: what noise makes
+    negative is 0. persons, not_yet: (G, J) who have not left, or not come, by then."""
+    before = np.column_stack([np.maximum(persons.max(axis=1), not_yet.max(axis=1)), not_yet])
+    coming = np.maximum(-np.diff(before, axis=1), 0.0)
+    coming[:, 0] = np.maximum(coming[:, 0], 1.0)
+    return np.asarray(coming.ravel())
 
 
 def risk_table(

@@ -13,6 +13,10 @@ is Breslow's estimate with the public rows' mean of the hazards at risk, and V_k
 off; the score is off by the product (partial_score). What λ_k is off by in the reported intervals
 is released once and corrected.
 
+Where persons come late, a row has a weight S_ik of those who came before: those who were at risk in
+the interval before, had no event and were not censored, and a share, alike for all rows, of those
+who come (released by interval).
+
 One follow-up of each row, its event and its censoring drawn by public randomness, tells how long
 scores and roots are.
 
@@ -50,13 +54,15 @@ _LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskTable:
     """ends: (K,) of the intervals. events, at_risk: (K,) numbers in them, at least 0. correction:
-    (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other."""
+    (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other.
+    entering: (K,) whose follow-up begins in each, None: all at 0."""
 
     ends: FloatArray
     events: FloatArray
     at_risk: FloatArray
     correction: FloatArray
     strata: int = 1
+    entering: FloatArray | None = None
 
     @property
     def each(self) -> int:
@@ -72,15 +78,35 @@ class RiskTable:
     def shares(self) -> FloatArray:
         """(G,) of the persons, by stratum."""
         entering = self.at_risk.reshape(self.strata, -1).max(axis=1)
+        if self.entering is not None:
+            entering = self.entering.reshape(self.strata, -1).sum(axis=1)
         return np.asarray(entering / entering.sum())
 
     @property
     def censoring(self) -> FloatArray:
         """(K,) the share of those at risk who leave in each interval without the event."""
         later = np.append(self.at_risk[1:], 0.0)
+        if self.entering is not None:
+            later = later - np.append(self.entering[1:], 0.0)
         later[self.last] = 0.0
         left = self.at_risk - self.events - later
         return np.asarray(np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0))
+
+
+    def begun(self, rows: int, g: int) -> FloatArray:
+        """(rows,) of the persons of stratum g, at risk from its first interval on."""
+        first = 1.0 if self.entering is None else float(self.entering[g * self.each])
+        return np.full(rows, first)
+
+    def kept(self, at: int, left: FloatArray, spent: FloatArray) -> FloatArray:
+        """(rows,) at risk after interval `at`: of left (rows,) before it those who had no event,
+        at cumulative hazards spent (rows,), and, where persons come late, were not censored, with
+        those who come.
+        """
+        left = left * np.exp(-spent)
+        if self.entering is None or at in self.last:
+            return left
+        return left * (1 - self.censoring[at]) + self.entering[at + 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +152,7 @@ def _in_stratum(
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
     K, k, begin = table.each, U.shape[1], g * table.each
     hazards, means, each = np.zeros(K), np.zeros((K, k)), np.zeros((K, k, k))
-    left = np.ones(len(U))
+    left = table.begun(len(U), g)
     for j in range(K):
         at = begin + j
         weights = left * rate
@@ -140,7 +166,7 @@ def _in_stratum(
         if table.events[at] > 0:
             V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
             each[j] = float(table.events[at]) * V
-        left = left * np.exp(-hazards[j] * rate)
+        left = table.kept(at, left, hazards[j] * rate)
     return hazards, means, each
 
 
@@ -171,18 +197,36 @@ def public_persons(
     g, until = strata_of_rows(n, table.shares), float(table.ends[table.each - 1])
     begin = np.asarray(g * until, dtype=np.float64)
     end = begin + until
-    begun = cumulative[g * table.each]
+    start = begin if table.entering is None else _coming(table, table.entering, g)
+    begun = np.interp(start, nodes, cumulative)
     dies = np.interp(begun + rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
-    leaves = _leaving(table, rng.random(n), g)
+    leaves = _leaving(table, rng.random(n), g, start)
     time = np.minimum(np.minimum(dies, leaves), end)
-    persons = Followed(begin, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
+    persons = Followed(start, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
     scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
     spent = rate * (np.interp(time, nodes, cumulative) - begun)
     return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent, persons, begin)
 
 
-def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> FloatArray:
-    """(rows,) when rows of the strata g (rows,) leave without the event, at uniform draws."""
+def _coming(table: RiskTable, entering: FloatArray, g: NDArray[np.int64]) -> FloatArray:
+    """(rows,) when follow-up of rows of the strata g (rows,) begins, by public randomness."""
+    drawn = public_generator("public persons", "entry", "0").random(len(g))
+    found = np.empty(len(g))
+    for stratum in range(table.strata):
+        here = slice(stratum * table.each, (stratum + 1) * table.each)
+        share = np.cumsum(entering[here] + _TINY)
+        begins = np.append(stratum * table.ends[table.each - 1], table.ends[here][:-1])
+        at = np.searchsorted(share / share[-1], drawn[g == stratum])
+        found[g == stratum] = begins[np.minimum(at, table.each - 1)]
+    return found
+
+
+def _leaving(
+    table: RiskTable, drawn: FloatArray, g: NDArray[np.int64], start: FloatArray
+) -> FloatArray:
+    """(rows,) when rows of the strata g (rows,), at risk from `start` (rows,), leave without the
+    event, at uniform draws.
+    """
     found = np.empty(len(drawn))
     censoring, K = table.censoring, table.each
     for stratum in range(table.strata):
@@ -191,7 +235,8 @@ def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> Float
         nodes = np.append(stratum * table.ends[K - 1], ends)
         kept = np.append(1.0, np.cumprod(1.0 - censoring[here]))
         inside = g == stratum
-        found[inside] = np.interp(1.0 - drawn[inside], 1.0 - kept, nodes, right=float(ends[-1]))
+        left = 1.0 - drawn[inside] * np.interp(start[inside], nodes, kept)
+        found[inside] = np.interp(left, 1.0 - kept, nodes, right=float(ends[-1]))
     return found
 
 
@@ -280,14 +325,15 @@ class PersonsModel(PublicModel):
         found = expected(table, U, eta, self.count, self.far)
         rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
         strata, each = strata_of_rows(len(U), table.shares), table.each
-        by_stratum = found.hazards.reshape(table.strata, each)
-        cumulative = (np.cumsum(by_stratum, axis=1) - by_stratum).ravel()
-        first, second = np.zeros(len(L)), np.zeros(len(L))
-        rows = zip(table.events, cumulative, found.means, strict=True)
-        for j, (events, spent, mean) in enumerate(rows):
-            weights = rate * np.exp(-spent * rate) * (strata == j // each)
+        first, second, left = np.zeros(len(L)), np.zeros(len(L)), rate
+        rows = zip(table.events, found.hazards, found.means, strict=True)
+        for j, (events, hazard, mean) in enumerate(rows):
+            if j % each == 0:
+                left = table.begun(len(U), j // each)
+            weights = rate * left * (strata == j // each)
             share = weights / max(float(np.sum(weights)), _TINY)
             c = (moved - L @ mean) ** 2
             first += events * (share @ c)
             second += events * (share @ c**2)
+            left = table.kept(j, left, hazard * rate)
         return first, second
