@@ -19,7 +19,7 @@ forecast.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
+from support.fits.hazards import cox as late_cox
 from support.fits.regressions import drive, profile_of, whole
 
 DELTA = 1e-6
@@ -41,7 +42,8 @@ Z = 1.96
 @dataclass(frozen=True)
 class HazardTable:
     """read: an expression of R. time, event: its columns; terms: numeric columns, with bounds where
-    they are not 0/1. strata: a column of whole numbers from 0, and how many.
+    they are not 0/1. strata: a column of whole numbers from 0, and how many. start: the column when
+    persons come under observation.
     """
 
     read: str
@@ -51,6 +53,7 @@ class HazardTable:
     terms: dict[str, tuple[float, float] | None]
     size: int | None = None
     strata: tuple[str, int] | None = None
+    start: str | None = None
 
 
 TABLES = {
@@ -117,17 +120,32 @@ TABLES = {
         {"sex": None, "age": (15, 100), "obstruct": None, "node4": None, "surg": None},
         5_000, ("arm", 3),
     ),
+    "flchain by age": HazardTable(
+        "subset(transform(survival::flchain, male = 1 * (sex == 'M'), lc = log(creatinine), "
+        "ll = log(lambda), entry = age, exit = age + futime / 365.25), !is.na(creatinine) & "
+        "futime > 0)",
+        "exit", "death", 110.0, {"male": None, "lc": (-2, 3), "ll": (-5, 4)}, start="entry",
+    ),
+    "nafld by age": HazardTable(
+        "subset(transform(survival::nafld1, entry = age, exit = age + futime / 365.25), "
+        "!is.na(bmi) & futime > 0)",
+        "exit", "status", 110.0, {"male": None, "bmi": (5, 90)}, start="entry",
+    ),
+    "rotterdam by age": HazardTable(
+        "transform(survival::rotterdam, entry = age, exit = age + dtime / 365.25, "
+        "large = 1 * (size != '<=20'), many = log(1 + nodes))",
+        "exit", "death", 110.0, {"large": None, "many": (0, 4), "hormon": None, "chemo": None},
+        start="entry",
+    ),
 }  # fmt: skip
 
 
 def frame(table: HazardTable, folder: Path = Path("/tmp")) -> pd.DataFrame:
     """Complete records of the columns, cached."""
-    cached = (
-        folder / f"hazards-{abs(hash(table.read)) if False else table.time}-{len(table.read)}.csv"
-    )
+    cached = folder / f"hazards-{table.time}-{len(table.read)}.csv"
     if not cached.exists():
         _of_r(table.read).to_csv(cached, index=False)
-    beside = [table.strata[0]] if table.strata else []
+    beside = [name for name in (table.strata and table.strata[0], table.start) if name]
     found = pd.read_csv(cached)[[table.time, table.event, *table.terms, *beside]]
     found = found.astype(float).dropna()
     return found[found[table.time] > 0].reset_index(drop=True)
@@ -145,6 +163,8 @@ def columns(table: HazardTable) -> list[Column]:
         name, k = table.strata
         levels = tuple(f"level {g}" for g in range(k))
         named.append(Column(name, ColumnKind.CATEGORICAL, 0, k - 1, levels))
+    if table.start:
+        named.append(Column(table.start, ColumnKind.NUMERIC, 0, table.until))
     return [time, Column(table.event, ColumnKind.BOOLEAN, 0, 1), *named]
 
 
@@ -205,20 +225,31 @@ def own_target(data: pd.DataFrame, table: HazardTable, query: HazardRegression) 
     return np.array(drive(plan.run(), whole(block)).result["coefficients"])
 
 
+def exact(data: Mapping[str, np.ndarray], table: HazardTable) -> tuple[np.ndarray, np.ndarray]:
+    """Cox's coefficients of a table, and their standard errors."""
+    X = np.column_stack([data[name] for name in table.terms])
+    time, event = (np.asarray(data[name]) for name in (table.time, table.event))
+    if table.start is None:
+        return cox(X, time, event, np.asarray(data[table.strata[0]]) if table.strata else None)
+    size = X.std(axis=0)
+    start = np.asarray(data[table.start])
+    beta, V = late_cox((X - X.mean(axis=0)) / size, start, time, event)
+    return beta / size, np.sqrt(np.diag(V)) / size
+
+
 def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, ...]:
     """One line of the table."""
     table = TABLES[name]
     data = frame(table)
-    X = data[list(table.terms)].to_numpy()
     stratum = table.strata[0] if table.strata else None
-    whole_strata = data[stratum].to_numpy() if stratum else None
-    truth, _ = cox(X, data[table.time].to_numpy(), data[table.event].to_numpy(), whole_strata)
+    truth, _ = exact({c: data[c].to_numpy() for c in data}, table)
     rng, size = (
         np.random.default_rng(seed),
         int(os.environ.get("HAZARD_N", table.size or len(data))),
     )
+    follow_up = (table.start, table.time, table.event)
     query = HazardRegression(
-        f"Surv({table.time}, {table.event}) ~ {' + '.join(table.terms)}",
+        f"Surv({', '.join(filter(None, follow_up))}) ~ {' + '.join(table.terms)}",
         target=os.environ.get("HAZARD_TARGET", "likelihood"),
         strata=stratum,
     )
@@ -231,10 +262,7 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
         facts = facts_of_table(block, table)
         plan = KIND.plan(facts, query, PrivacyCost(0, 0, rho_units(epsilon, DELTA)))
         fit = drive(plan.run(), whole(block)).result
-        x = drawn[list(table.terms)].to_numpy()
-        own, error = cox(
-            x, block[table.time], block[table.event], block[stratum] if stratum else None
-        )
+        own, error = exact(block, table)
         ok = np.array(fit["estimable"])
         b, se = np.array(fit["coefficients"]), np.array(fit["standard_errors"])
         given.append(ok)

@@ -335,6 +335,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("exposure", TEXT, None, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
             Field("strata", TEXT, None, keyword=True),
+            Field("proportionality", WHOLE, None, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -1502,6 +1503,7 @@ class Methods:
         exposure: str | None = None,
         target: Literal["robust", "likelihood"] = "robust",
         strata: str | None = None,
+        proportionality: int | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1527,6 +1529,9 @@ class Methods:
           estimated.
         - strata: A column of levels, each with a baseline hazard of its own, as `strata(g)` in
           the formula; it has no coefficient.
+        - proportionality: 2 to 8. Also test whether hazards are proportional, with coefficients
+          by so many bins of time (2 to 8, of about as many events each; 3 for a start), for a
+          quarter of the cost (one row a person); None: no test.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         """
@@ -1539,6 +1544,7 @@ class Methods:
             "exposure": exposure,
             "target": target,
             "strata": strata,
+            "proportionality": proportionality,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)

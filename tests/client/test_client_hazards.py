@@ -212,3 +212,64 @@ def test_lifelines_members_of_a_fit_are_the_releases() -> None:
     from matplotlib import pyplot as plt
 
     plt.close(axes.figure)
+
+
+TEST: dict[str, Any] = {
+    "terms": ["x"],
+    "trends": [-1.6],
+    "standard_errors": [0.64],
+    "p_values": [0.0124],
+    "statistic": 6.25,
+    "df": 1,
+    "p_value": 0.0124,
+    "bins": [
+        {
+            "end": end,
+            "events": 50.0,
+            "terms": ["x"],
+            "coefficients": [b],
+            "standard_errors": [0.2],
+            "privacy_standard_errors": [0.1],
+            "confidence_intervals": [[b - 0.4, b + 0.4]],
+        }
+        for end, b in ((2.0, 0.9), (3.0, 0.1))
+    ],
+}
+
+
+def test_a_test_of_proportional_hazards_is_read_shown_and_drawn() -> None:
+    fit = released(proportionality=TEST)
+    fit.check()
+    test = fit.cox_zph()
+    assert test.conf_int().shape == (2, 1, 2)
+    assert test.begins.tolist() == [0.0, 2.0]
+    frame = test.to_frame()
+    assert frame["coef"].tolist() == [0.9, 0.1]
+    assert frame["upper"].tolist() == [1.3, 0.5]
+    text = str(test.summary())
+    assert "all terms" in text
+    assert "6.25" in text
+    assert ".012" in text
+    axes = test.plot("x")
+    assert axes.get_ylabel() == "coefficient of x, 95 % interval"
+    assert len(axes.collections) == 2
+    with pytest.raises(ValueError, match="must be one of: x"):
+        test.plot("y")
+    with pytest.raises(ValueError, match="proportionality=3"):
+        released().cox_zph()
+    with pytest.raises(ValueError, match="in each bin"):
+        released(proportionality=TEST | {"trends": [1.0, 2.0]}).check()
+
+
+def test_a_term_that_is_not_told_is_not_tested() -> None:
+    none = TEST | {
+        "p_values": [None],
+        "statistic": None,
+        "p_value": None,
+        "df": 0,
+        "bins": [each | {"confidence_intervals": [[None, None]]} for each in TEST["bins"]],
+    }
+    test = released(proportionality=none).cox_zph()
+    assert np.isnan(test.pvalue)
+    assert not test.plot().collections
+    assert "nan" not in str(test.summary())

@@ -26,6 +26,7 @@ from support.fits.regressions import drive, whole
 
 RHO = 10**11
 N = 400
+TEST = "proportional hazards"  # the step's label
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
 
 
@@ -59,20 +60,24 @@ def records() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("robust", "strata"), [(False, None), (True, None), (False, "g")])
+@pytest.mark.parametrize(
+    ("robust", "strata", "bins"), [(False, None, 3), (True, None, 0), (False, "g", 3)]
+)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
-    robust: bool, strata: str | None
+    robust: bool, strata: str | None, bins: int
 ) -> None:
     """A search over pairs: each primitive's bound holds, and is attained where scores are long.
     With strata pairs are of one stratum and of two.
     """
     data = data_of(0)
     shares: dict[Any, float] = {}
-    plan = planned_partial(data, RHO, LATE, robust=robust, strata=strata, columns=STRATA)
+    plan = planned_partial(data, RHO, LATE, robust=robust, strata=strata, columns=STRATA, bins=bins)
     for step in steps_of(plan, data):
         for kind, share in farthest_records(step, records()):
             assert share <= 1
+            kind = step.label if step.label == TEST else kind
             shares[kind] = max(shares.get(kind, 0.0), share)
+    assert bins == 0 or shares[TEST] > 0.9
     assert shares[VectorSum] > 0.9
     assert shares[GramSum] > 0.9
     assert shares[RunningCounts] > 0.9
@@ -82,7 +87,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
 @pytest.mark.parametrize(("m", "strata"), [(1, None), (3, None), (1, "g")])
 def test_all_steps_together_lose_no_more_than_is_charged(m: int, strata: str | None) -> None:
     data, pool, rng = data_of(1), records(), np.random.default_rng(1)
-    plan = planned_partial(data, RHO, LATE, max_rows=m, strata=strata, columns=STRATA)
+    plan = planned_partial(data, RHO, LATE, max_rows=m, strata=strata, columns=STRATA, bins=4)
     neighbour = {name: values.copy() for name, values in data.items()}
     for row, chosen in enumerate(rng.integers(len(pool["t"]), size=m)):
         for name, values in pool.items():
@@ -108,7 +113,8 @@ def moved(step: SumStep, scale: float) -> SumStep:
 def test_the_bounds_hold_wherever_noise_leads(strata: str | None) -> None:
     """Scores a thousand times as long as the cut lose no more than one that is as long."""
     data, pool = data_of(2), whole(records())
-    steps = steps_of(planned_partial(data, RHO, LATE, strata=strata, columns=STRATA), data)
+    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA, bins=2)
+    steps = steps_of(plan, data)
     long = 0.0
     for step in (moved(s, 3.0) for s in steps if isinstance(s.map_fn, PersonsMap)):
         for part, contribution in zip(step.parts, step.map_fn(pool), strict=True):
@@ -123,7 +129,7 @@ def test_the_bounds_hold_wherever_noise_leads(strata: str | None) -> None:
 def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
     """Of its stratum, if it is in use; those of no stratum are in none."""
     data, pool = data_of(3), records()
-    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA)
+    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA, bins=3)
     (step,) = [s for s in steps_of(plan, data) if isinstance(s.map_fn, PersonCellsMap)]
     codes = step.map_fn(whole(pool))
     for part, code in zip(step.parts, codes, strict=True):
@@ -149,7 +155,7 @@ def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
 def test_records_that_are_not_in_use_contribute_nothing() -> None:
     """Those outside `where`, and those who leave before they come."""
     data, everybody = data_of(0), records()
-    plan = planned_partial(data, RHO, LATE, where="arm == 1")
+    plan = planned_partial(data, RHO, LATE, where="arm == 1", bins=3)
     for gone in (everybody["arm"] == 0, everybody["s"] >= everybody["t"]):
         outside = {name: np.ascontiguousarray(v[gone]) for name, v in everybody.items()}
         steps = steps_of(plan, data)
@@ -166,7 +172,7 @@ def test_records_that_are_not_in_use_contribute_nothing() -> None:
 def test_a_record_is_the_same_in_any_block(strata: str | None) -> None:
     """Bit by bit: sums of integers must not depend on how the table is cut."""
     data = data_of(4)
-    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA)
+    plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA, bins=3)
     for step in steps_of(plan, data):
         if isinstance(step.map_fn, PersonsMap):
             one = {name: np.ascontiguousarray(v[7:8]) for name, v in data.items()}

@@ -11,6 +11,7 @@ from reticent._errors import NotPrivate
 from reticent._shapes.model import described
 from reticent._shapes.results import FittedModel
 from reticent.kinds.hazard_regression import HazardResults
+from reticent.results.proportionality import ProportionalHazards
 
 
 class CoxPHFitter:
@@ -81,6 +82,10 @@ class CoxPHFitter:
         are in model.fit.predict_survival."""
         found = cast(HazardResults, self.model.fit).predict_survival(X, times, **more)
         return _optional.pandas().DataFrame(found.survival.T, index=found.times)
+
+    def check_assumptions(self) -> ProportionalHazards:
+        """Whether hazards are proportional, of a fit asked with `proportionality`."""
+        return cast(HazardResults, self.model.fit).cox_zph()
 
     def plot(self, ax: Any = None) -> Any:
         """A forest plot of hazard ratios; needs matplotlib, gives the Axes."""

@@ -17,6 +17,7 @@ from reticent._text import Text, text_table
 from reticent.results import after_fit
 from reticent.results.coefficient_table import coefficient_cells, notes
 from reticent.results.design import INTERCEPT, Design, Frame
+from reticent.results.proportionality import ProportionalHazards, proportional_hazards
 from reticent.results.regression import RegressionResults
 
 FloatArray = NDArray[np.float64]
@@ -42,6 +43,7 @@ class HazardResults(RegressionResults):
     >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
     >>> fit.hazard_ratios()["grade"], fit.summary(exp=True), fit.wald_test("grade = 0").pvalue
     >>> fit.predict_survival({"grade": [6, 9], "waterfront": ["0", "0"]}, [30.0, 90.0]).survival
+    >>> ds.coxph("Surv(days, sold) ~ grade", proportionality=3, epsilon=2.0).cox_zph().summary()
     """
 
     @property
@@ -86,6 +88,16 @@ class HazardResults(RegressionResults):
             name: (ratio, low, high)
             for name, (ratio, (low, high)) in zip(self.names, rows, strict=True)
         }
+
+    def cox_zph(self) -> ProportionalHazards:
+        """Whether hazards are proportional, as R's `cox.zph`: coefficients by bins of time, and a
+        test of each term and of all. Costs nothing; raises ValueError unless the fit was asked
+        with `proportionality`.
+        """
+        found = self.result.get("proportionality")
+        if not found:
+            raise ValueError("ask the fit with proportionality=3: a test needs scores by time")
+        return proportional_hazards(self.names, found, float(self.result["confidence_level"]))
 
     def predict_survival(
         self,
@@ -208,6 +220,8 @@ class HazardResults(RegressionResults):
 
     def check(self) -> None:
         RegressionResults.check(self)
+        if self.result.get("proportionality"):
+            self.cox_zph()
         lengths = {
             len(self.cuts),
             len(self.baseline_hazards),

@@ -62,6 +62,22 @@ def persons(
     }
 
 
+def changing(rng: np.random.Generator, n: int, gap: float, until: float = 3.0) -> Table:
+    """The same, where age's coefficient is larger by `gap` up to `until`, and smaller by it after:
+    hazards are not proportional.
+    """
+    found = persons(rng, n)
+    age = found["age"]
+    rest = np.column_stack([found["arm"], found["dose"]]) @ BETA[1:]
+    level = RATE * np.exp(rest - np.mean(rest))
+    before, after = (level * np.exp((BETA[0] + side * gap) * age) for side in (1, -1))
+    drawn, turn = rng.exponential(size=n), until**SHAPE
+    late = turn + (drawn - before * turn) / after
+    time = np.where(drawn < before * turn, drawn / before, late) ** (1 / SHAPE)
+    end = np.minimum(rng.uniform(0, 15, n), 12.0)
+    return found | {"t": np.minimum(time, end), "e": (time <= end).astype(float)}
+
+
 def planned(
     table: Table,
     rho: int,
@@ -94,6 +110,7 @@ def planned_partial(
     offset: str | None = None,
     strata: str | None = None,
     columns: list[Column] | None = None,
+    bins: int = 0,
     **more: Any,
 ) -> PartialPlan:
     """A plan of Cox's partial likelihood, or with weights, on a public profile of the table."""
@@ -105,7 +122,7 @@ def planned_partial(
     asked = parse_hazards(
         formula, facts, None, where, rho / RHO_UNITS, offset=offset, strata=strata
     )
-    return plan_partial(facts, asked, 0.95, rho, robust=robust)
+    return plan_partial(facts, asked, 0.95, rho, robust=robust, bins=bins)
 
 
 def cox(

@@ -4,8 +4,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from annotated_types import MaxLen, MinLen
-from pydantic import Field
+from annotated_types import Ge, Le, MaxLen, MinLen
+from pydantic import Field, Strict
 
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
@@ -15,6 +15,7 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Text, Where
 from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
+from reticent_server.kinds.hazard_regression.proportionality import MOST_BINS
 from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
 
@@ -22,6 +23,11 @@ ONE_ROW = 'target="likelihood" is for tables with one row a person, not several 
 
 STRATA_ONE_ROW = (
     "strata are for tables with one row a person: leave them out, or make one row of each person."
+)
+
+TEST_ONE_ROW = (
+    "The test of proportional hazards is for tables with one row a person: leave proportionality "
+    "out, or make one row of each person."
 )
 
 
@@ -76,6 +82,13 @@ class HazardRegression(Query):
             description="A column of levels, each with a baseline hazard of its own, as `strata(g)` in the formula; it has no coefficient."
         ),
     ] = None
+    proportionality: Annotated[
+        Annotated[int, Strict(), Ge(2), Le(MOST_BINS)] | None,
+        Field(
+            description="Also test whether hazards are proportional, with coefficients by so many bins of time (2 to 8, of about as many events each; "
+            "3 for a start), for a quarter of the cost (one row a person); null: no test."
+        ),
+    ] = None
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
     def other_target(self) -> "HazardRegression | None":
@@ -101,9 +114,14 @@ def _plan(
     )
     robust = query.target == "robust"
     if facts.schema.unit.max_rows == 1:
-        return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust)
+        bins = query.proportionality or 0
+        return plan_partial(
+            facts, asked, query.confidence_level, offer.rho, robust=robust, bins=bins
+        )
     if not robust:
         raise InvalidQuery(ONE_ROW)
+    if query.proportionality is not None:
+        raise InvalidQuery(TEST_ONE_ROW)
     if asked.strata.column is not None:
         raise InvalidQuery(STRATA_ONE_ROW)
     return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
@@ -121,6 +139,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x", offset="y"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood", strata="g"),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood", proportionality=3),
     ),
     page="hazards",
 )

@@ -13,6 +13,7 @@ _MOMENT = 0.06  # of ρ: the roots' second moment, by which coordinates are turn
 _EARLY = (0.03, 0.03, 0.03, 0.04, 0.06)  # of ρ: early gradients
 TURN = 1  # the early step at which the roots' second moment is released
 _REST = 0.05  # of ρ: by how much intervals have more events than expected
+_BINS = 0.25  # of ρ, where proportional hazards are tested: the scores by bins of time
 SIGNAL = Signal(bound=1.0, curvature=1.0, scaled=False, whole=True, bent=True)
 
 
@@ -25,11 +26,13 @@ class PartialBudget:
     rest: int
     moment: int
     fit: FitBudget
+    bins: int = 0
 
     @property
     def rho(self) -> int:
         """What all steps cost."""
-        return self.table + self.entries + self.rest + self.moment + self.fit.rho
+        beside = self.table + self.entries + self.rest + self.moment
+        return beside + self.fit.rho + self.bins
 
     @property
     def shares(self) -> dict[str, int]:
@@ -38,17 +41,20 @@ class PartialBudget:
             "follow_up": self.table + self.entries,
             "baseline": self.rest,
             "moment": self.moment,
+            **({"proportionality": self.bins} if self.bins else {}),
         }
 
 
 def plan_partial_budget(
-    sizes: Sizes, rho: int, *, masked: bool, late: bool, beside: int = 1
+    sizes: Sizes, rho: int, *, masked: bool, late: bool, beside: int = 1, tested: bool = False
 ) -> PartialBudget:
     """Splits `rho`. sizes: of the slopes; the whitening has `beside` coordinates more: a constant,
     and the strata's indicators."""
+    bins = int(rho * _BINS) if tested else 0
+    rho -= bins
     table, rest, moment = (int(rho * share) for share in (_TABLE, _REST, _MOMENT))
     entries = int(rho * _ENTRIES) if late else 0
     left = rho - table - rest - moment - entries
     wide = replace(sizes, size=sizes.size + beside)
     fit = plan_whole_budget(wide, left, SIGNAL, masked=masked, entries=sizes.size, early=_EARLY)
-    return PartialBudget(table, entries, rest, moment, fit)
+    return PartialBudget(table, entries, rest, moment, fit, bins)

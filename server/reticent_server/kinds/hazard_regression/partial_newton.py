@@ -18,6 +18,7 @@ one record and of released values, bounded by the primitive that adds it, as fit
 are; the table is RunningCounts, of one cell a record (two with a start: one in each part), and
 
     rest    events less cumulative hazards by interval    VectorSum  Δ = 2·REST m,  cut at REST by the sum
+    bins    scores by bins of time, where they are asked  VectorSum  Δ = 2C m       (proportionality)
 """
 
 from collections.abc import Generator
@@ -78,6 +79,13 @@ from reticent_server.kinds.hazard_regression.partial_score import (
     PartialScoreMap,
     PersonCellsMap,
 )
+from reticent_server.kinds.hazard_regression.proportionality import (
+    BinnedScoresMap,
+    BinnedSlopes,
+    bin_events,
+    binned_slopes,
+    time_bins,
+)
 from reticent_server.kinds.hazard_regression.public_persons import (
     PersonsModel,
     RiskTable,
@@ -119,6 +127,7 @@ survivors, which all lean one way, so that a coefficient of few of them is decli
 """
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
+_SHORT, _LONG = 0.9, 0.99  # of public persons, by the lengths of whose scores cuts are compared
 _TINY = 1e-12  # of what is divided by
 
 Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
@@ -138,6 +147,7 @@ class PartialFit:
     means: FloatArray
     far: FarWeights | None
     stop: float
+    binned: BinnedSlopes | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +177,7 @@ class PartialNewton:
     radius: float | None = None
     far: FarWeights | None = None
     strata: StrataMeans = NO_STRATA
+    bins: int = 0
 
     def fit(self) -> Fitting:
         rounds, count_rho = self.budget.fit.rounds, self.budget.fit.count
@@ -233,10 +244,12 @@ class PartialNewton:
 
     def _risk_table(self, released: tuple[Released, ...], count: float) -> _Baseline:
         table = life_table(self.fine, released[0], round(count))
-        at_risk = table.at_risk
-        if self.columns.start is not None:
-            at_risk = at_risk - _not_yet(released[1], self.fine)
-        return risk_table(self.fine, self.cuts, table, at_risk)
+        if self.columns.start is None:
+            return risk_table(self.fine, self.cuts, table, table.at_risk)
+        not_yet = _not_yet(released[1], self.fine)
+        found = risk_table(self.fine, self.cuts, table, table.at_risk - not_yet)
+        coming = _coming(table.at_risk, not_yet)
+        return replace(found, table=replace(found.table, entering=coming))
 
     # Early steps.
 
@@ -384,7 +397,45 @@ class PartialNewton:
         whole = self._after(_told(whole, _mean(g, place)))
         fit = replace(fitted(whole, meat), events=self._events(whole))
         fit = allowed(fit, whole, self._model(place).persons(place.direction, place.score).scores)
-        return self._finished(fit, whole, base)
+        binned = (yield from self._binned(whole, fit)) if self.bins else None
+        return replace(self._finished(fit, whole, base), binned=binned)
+
+    def _binned(
+        self, whole: Whole, fit: StandardFit
+    ) -> Generator[Step, tuple[Released, ...], BinnedSlopes]:
+        """The scores by bins of time after the last step, cut as the whole ones are: a cut that as
+        many public persons' are beyond.
+        """
+        place, k, count = whole.place, self.sizes.size, whole.place.state.count
+        model = self._model(place)
+        ends = time_bins(model.risk, self.bins)
+        pieces = model.binned(place.direction, place.score, ends)
+        longer = self._longer(pieces, whole.cuts.score)
+        clip, B = whole.cuts.score.length * longer, len(ends)
+        part = VectorSum(B * k, clip, self.budget.bins, self._rows)
+        here = self._map(place)
+        binned = BinnedScoresMap(
+            here.coding, here.columns, here.point, here.known, here.far, tuple(ends.tolist())
+        )
+        (released,) = yield SumStep("proportional hazards", (part,), binned)
+        H, back = whole.curvature.H, np.linalg.inv(whole.place.model.whitening.transform)
+        Q = count**2 * H @ back.T @ fit.sampling @ back @ H
+        taken = whole.score.leaning(k) * whole.cuts.score.excess * longer
+        shares = model.shares(place.direction, ends)
+        events = bin_events(model.risk, ends)
+        return binned_slopes(released, (ends, events), shares, (count * H, Q), taken)
+
+    @staticmethod
+    def _longer(pieces: FloatArray, cut: RowCut) -> float:
+        """By how much the vectors of all pieces (B, k, rows) are longer than their sums, where
+        public persons' are as long as the cut, or their longest hundredth.
+        """
+        sums = np.linalg.norm(pieces.sum(axis=0), axis=0)
+        whole = np.linalg.norm(pieces, axis=(0, 1))
+        share = float(np.clip(np.mean(sums < cut.length), _SHORT, _LONG))
+        both = (np.quantile(x, share) for x in (whole, sums))
+        longer, length = both
+        return max(1.0, float(longer / max(length, _TINY)))
 
     def _after(self, whole: Whole) -> Whole:
         """After a step with the score that `whole` has: the same coordinates, a new baseline."""
@@ -525,6 +576,15 @@ def _not_yet(released: Released, fine: FollowUp) -> FloatArray:
     return np.asarray((lines @ root.T)[:, :-1][:, ::-1])
 
 
+def _coming(persons: FloatArray, not_yet: FloatArray) -> FloatArray:
+    """(GJ,) persons whose follow-up begins in each interval, up to its middle: what noise makes
+    negative is 0. persons, not_yet: (G, J) who have not left, or not come, by then."""
+    before = np.column_stack([np.maximum(persons.max(axis=1), not_yet.max(axis=1)), not_yet])
+    coming = np.maximum(-np.diff(before, axis=1), 0.0)
+    coming[:, 0] = np.maximum(coming[:, 0], 1.0)
+    return np.asarray(coming.ravel())
+
+
 def risk_table(
     fine: FollowUp, cuts: tuple[float, ...], table: LifeTable, at_risk: FloatArray
 ) -> _Baseline:
@@ -541,7 +601,10 @@ def risk_table(
 def _stratum_table(
     fine: FollowUp, cuts: tuple[float, ...], table: LifeTable, g: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Events (K,) and the errors (J,) of hazards of stratum g."""
+    """Events (K,) and the errors (J,) of hazards of stratum g. No more events together than were
+    released: what intervals are raised by would be information that nobody has (twice as many
+    events of nafld by sex at epsilon = 1, four times as many of nwtco by stage).
+    """
     J, K = len(cuts), fine.intervals
     position = np.searchsorted(np.asarray(cuts), np.asarray(fine.cuts), side="left")
     position = np.minimum(position, J - 1)
@@ -552,7 +615,11 @@ def _stratum_table(
     noise = np.maximum(np.diag(table.noise(gradient)), 0.0)
     least = np.maximum(events, np.sqrt(noise) + 1.0)
     errors = np.sqrt(least + noise) / least
-    return _calmed(table.events[g], position, least), errors
+    calmed = _calmed(table.events[g], position, least)
+    every = np.zeros((1, 2, K + 1))
+    every[0, 0, :K] = 1.0
+    whole = max(float(np.sum(table.events[g])), sqrt(max(float(table.noise(every)[0, 0]), 0.0)), 1.0)
+    return calmed * min(1.0, whole / float(np.sum(calmed))), errors
 
 
 def _calmed(events: FloatArray, position: np.ndarray, least: FloatArray) -> FloatArray:

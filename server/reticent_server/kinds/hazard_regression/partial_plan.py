@@ -118,6 +118,7 @@ class PartialPlan(Planned):
     own_profile: OwnProfile | None
     level: float
     robust: bool
+    bins: int = 0
 
     @property
     def outline(self) -> Outline:
@@ -146,7 +147,8 @@ class PartialPlan(Planned):
     @property
     def _passes(self) -> int:
         fit = self.budget.fit
-        return len(fit.rounds) + fit.steps + 2 + (self.own_profile is not None)
+        beside = 2 + (self.own_profile is not None) + (self.bins > 0)
+        return len(fit.rounds) + fit.steps + beside
 
     @property
     def _draws(self) -> int:
@@ -234,6 +236,7 @@ class PartialPlan(Planned):
             cuts=asked.cuts,
             radius=RADIUS if self.robust else None,
             strata=strata_means(ground.coding, ground.terms, asked.strata),
+            bins=self.bins,
         )
 
     def run(self) -> Recipe:
@@ -299,9 +302,11 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
 
 
 def plan_partial(
-    facts: DatasetFacts, asked: Hazards, level: float, rho: int, *, robust: bool
+    facts: DatasetFacts, asked: Hazards, level: float, rho: int, *, robust: bool, bins: int = 0
 ) -> PartialPlan:
-    """Plans at `rho` (RHO_UNITS) from public facts alone."""
+    """Plans at `rho` (RHO_UNITS) from public facts alone. bins: of time, of the test of
+    proportional hazards; 0 without it.
+    """
     ground, own = planned_ground(
         facts, asked.whole, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
     )
@@ -310,6 +315,6 @@ def plan_partial(
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
     budget = plan_partial_budget(
-        sizes, left, masked=masked, late=late, beside=ground.coding.size - k
+        sizes, left, masked=masked, late=late, beside=ground.coding.size - k, tested=bins > 0
     )
-    return PartialPlan(asked, facts, budget, ground, own, level, robust)
+    return PartialPlan(asked, facts, budget, ground, own, level, robust, bins)

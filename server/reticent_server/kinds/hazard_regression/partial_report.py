@@ -15,9 +15,14 @@ import numpy as np
 from reticent_server.fitting import trust
 from reticent_server.fitting.heavy_terms import skewness
 from reticent_server.fitting.own_profile import profile_notes, spread_verdict
-from reticent_server.fitting.report import fit_result
+from reticent_server.fitting.report import back_transform, fit_result
 from reticent_server.fitting.special_columns import special
 from reticent_server.kinds.hazard_regression.partial_newton import PartialFit
+from reticent_server.kinds.hazard_regression.proportionality import (
+    Proportionality,
+    Terms,
+    proportionality,
+)
 from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit, StrataBaselines
 from reticent_server.kinds.hazard_regression.surv import Hazards
 
@@ -76,7 +81,21 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         stop=found.stop,
         baseline=baselines[0],
         strata=_strata(plan.asked, baselines),
+        proportionality=_proportionality(found, result, plan.level),
     )
+
+
+def _proportionality(
+    found: PartialFit, result: dict[str, Any], level: float
+) -> Proportionality | None:
+    """At the coefficients where the scores by bins were taken: those of the fit, less its bend."""
+    if found.binned is None:
+        return None
+    fit, back = found.fit, back_transform(found.coding).matrix
+    bend = np.zeros(len(back)) if fit.bend is None else back @ fit.bend
+    terms = Terms(list(result["terms"]), np.array(result["estimable"], dtype=bool))
+    at = np.array(result["coefficients"]) - bend
+    return proportionality(found.binned, back @ fit.transform.T, at, terms, level)
 
 
 def _stratum(found: PartialFit, g: int, strata: int) -> PartialFit:

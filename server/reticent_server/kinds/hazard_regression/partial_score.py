@@ -24,6 +24,7 @@ Source: Cox (1975), Biometrika 62; Breslow (1974), Biometrics 30; Lin & Wei (198
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,16 @@ class FollowUpColumns:
     middle: float = 0.0
     strata: FollowUpGroups = ONE_STRATUM
     until: float = np.inf
+
+    def begins(self, block: Block) -> FloatArray:
+        """(rows,) where a record's piece of the axis of all strata begins; of a record of no
+        stratum 0, as it is not in use.
+        """
+        if self.strata.column is None:
+            return np.zeros(block.rows)
+        group = self.strata.codes(block)
+        inside = (group >= 0) & (group < len(self.strata.labels))
+        return np.where(inside, group, 0.0) * self.until
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,6 +165,12 @@ class Followed:
         ends = np.interp(begun + known.stop / rate, cumulative, nodes, right=np.inf)
         return Followed(self.start, np.minimum(self.time, ends), self.event * (self.time <= ends))
 
+    def within(self, begins: FloatArray, ends: FloatArray) -> "Followed":
+        """The piece between two times (rows,): its events are those after `begins`, up to `ends`."""
+        inside = (self.time > begins) & (self.time <= ends)
+        start, time = (np.clip(x, begins, ends) for x in (self.start, self.time))
+        return Followed(start, time, self.event * inside)
+
     def in_stratum(self, group: FloatArray, until: float) -> "Followed":
         """On the axis of all strata, group (rows,) 0, 1, …; follow-up ends at `until`."""
         begins = group * until
@@ -164,6 +181,25 @@ class Followed:
         """(rows,) what a piecewise linear function (K + 1,) grows by over the follow-up."""
         grown = np.interp(self.time, nodes, values) - np.interp(self.start, nodes, values)
         return np.asarray(grown)
+
+
+def binned_scores(
+    persons: Followed,
+    known: KnownBaseline,
+    u: FloatArray,
+    W: FloatArray,
+    eta: FloatArray,
+    begins: FloatArray,
+    ends: FloatArray,
+) -> FloatArray:
+    """(B, k, rows) what the follow-up between two of `ends` (B,) adds to the scores of `residuals`.
+    begins: (rows,) where the persons' axis begins.
+    """
+    rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
+    kept = persons.stopped(known, rate)
+    edges = begins + np.append(0.0, ends)[:, None]
+    pieces = (kept.within(a, b) for a, b in pairwise(edges))
+    return np.stack([p.unstopped_residuals(known, u, W, rate)[0] for p in pieces])
 
 
 def followed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np.bool_]]:
@@ -227,6 +263,19 @@ class PersonsMap:
         """(rows,) η."""
         eta = on_lattice(self.point.theta, len(x)) @ x
         return eta + centred(self.columns.design, self.columns.middle, block)
+
+    def binned(self, block: Block, ends: FloatArray) -> FloatArray:
+        """(B, k, rows) scores by bins of time that end at `ends` (B,)."""
+        with np.errstate(all="ignore"):
+            x = standardised(self.coding, block)
+            u = coordinates(self.point.transform, x, block.scratch)
+            persons, used = placed(self.columns, block)
+            eta, W = self.predictor(x, block), self.point.transform
+            begins = self.columns.begins(block)
+            pieces = binned_scores(persons, self.known, u, W, eta, begins, ends)
+            if self.far is not None:
+                pieces = pieces * self.far.of(x)
+        return np.where(used, pieces, 0.0)
 
     def parts(self, block: Block) -> tuple[FloatArray, FloatArray]:
         with np.errstate(all="ignore"):

@@ -13,6 +13,10 @@ is Breslow's estimate with the public rows' mean of the hazards at risk, and V_k
 off; the score is off by the product (partial_score). What λ_k is off by in the reported intervals
 is released once and corrected.
 
+Where persons come late, a row has a weight S_ik of those who came before: those who were at risk in
+the interval before, had no event and were not censored, and a share, alike for all rows, of those
+who come (released by interval).
+
 One follow-up of each row, its event and its censoring drawn by public randomness, tells how long
 scores and roots are.
 
@@ -34,6 +38,7 @@ from reticent_server.kinds.hazard_regression.partial_score import (
     Followed,
     KnownBaseline,
     PartialScore,
+    binned_scores,
 )
 from reticent_server.kinds.hazard_regression.strata import strata_of_rows
 from reticent_server.numerics.matrices import power
@@ -49,13 +54,15 @@ _LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskTable:
     """ends: (K,) of the intervals. events, at_risk: (K,) numbers in them, at least 0. correction:
-    (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other."""
+    (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other.
+    entering: (K,) whose follow-up begins in each, None: all at 0."""
 
     ends: FloatArray
     events: FloatArray
     at_risk: FloatArray
     correction: FloatArray
     strata: int = 1
+    entering: FloatArray | None = None
 
     @property
     def each(self) -> int:
@@ -71,24 +78,51 @@ class RiskTable:
     def shares(self) -> FloatArray:
         """(G,) of the persons, by stratum."""
         entering = self.at_risk.reshape(self.strata, -1).max(axis=1)
+        if self.entering is not None:
+            entering = self.entering.reshape(self.strata, -1).sum(axis=1)
         return np.asarray(entering / entering.sum())
 
     @property
     def censoring(self) -> FloatArray:
         """(K,) the share of those at risk who leave in each interval without the event."""
         later = np.append(self.at_risk[1:], 0.0)
+        if self.entering is not None:
+            later = later - np.append(self.entering[1:], 0.0)
         later[self.last] = 0.0
         left = self.at_risk - self.events - later
         return np.asarray(np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0))
 
 
+    def begun(self, rows: int, g: int) -> FloatArray:
+        """(rows,) of the persons of stratum g, at risk from its first interval on."""
+        first = 1.0 if self.entering is None else float(self.entering[g * self.each])
+        return np.full(rows, first)
+
+    def kept(self, at: int, left: FloatArray, spent: FloatArray) -> FloatArray:
+        """(rows,) at risk after interval `at`: of left (rows,) before it those who had no event,
+        at cumulative hazards spent (rows,), and, where persons come late, were not censored, with
+        those who come.
+        """
+        left = left * np.exp(-spent)
+        if self.entering is None or at in self.last:
+            return left
+        return left * (1 - self.censoring[at]) + self.entering[at + 1]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRisk:
-    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k)."""
+    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k), in
+    each interval (K, k, k).
+    """
 
     hazards: FloatArray
     means: FloatArray
-    information: FloatArray
+    each: FloatArray
+
+    @property
+    def information(self) -> FloatArray:
+        """(k, k) of all intervals."""
+        return np.asarray(np.sum(self.each, axis=0))
 
 
 def expected(
@@ -107,20 +141,18 @@ def expected(
         _in_stratum(table, g, U[strata == g], eta[strata == g], far[strata == g])
         for g in range(table.strata)
     ]
-    hazards, means, information = zip(*found, strict=True)
-    return ExpectedRisk(
-        np.concatenate(hazards), np.concatenate(means), np.sum(information, axis=0) / count
-    )
+    hazards, means, each = (np.concatenate(x) for x in zip(*found, strict=True))
+    return ExpectedRisk(hazards, means, each / count)
 
 
 def _in_stratum(
     table: RiskTable, g: int, U: FloatArray, eta: FloatArray, far: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hazards (K/G,), means (K/G, k) and information (k, k) of stratum g."""
+    """Hazards (K/G,), means (K/G, k) and informations (K/G, k, k) of stratum g."""
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
     K, k, begin = table.each, U.shape[1], g * table.each
-    hazards, means, information = np.zeros(K), np.zeros((K, k)), np.zeros((k, k))
-    left = np.ones(len(U))
+    hazards, means, each = np.zeros(K), np.zeros((K, k)), np.zeros((K, k, k))
+    left = table.begun(len(U), g)
     for j in range(K):
         at = begin + j
         weights = left * rate
@@ -133,20 +165,22 @@ def _in_stratum(
         means[j] = share @ U / kept
         if table.events[at] > 0:
             V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
-            information += float(table.events[at]) * V
-        left = left * np.exp(-hazards[j] * rate)
-    return hazards, means, information
+            each[j] = float(table.events[at]) * V
+        left = table.kept(at, left, hazards[j] * rate)
+    return hazards, means, each
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicPersons:
-    """Scores and roots (rows, k) of the public rows, one follow-up of each; and the cumulative
-    hazards (rows,).
+    """Scores and roots (rows, k) of the public rows, one follow-up of each; the cumulative hazards
+    (rows,); and the follow-up, which on the axis of all strata begins at `begins` (rows,).
     """
 
     scores: FloatArray
     roots: FloatArray
     spent: FloatArray
+    persons: Followed
+    begins: FloatArray
 
 
 def public_persons(
@@ -163,18 +197,36 @@ def public_persons(
     g, until = strata_of_rows(n, table.shares), float(table.ends[table.each - 1])
     begin = np.asarray(g * until, dtype=np.float64)
     end = begin + until
-    begun = cumulative[g * table.each]
+    start = begin if table.entering is None else _coming(table, table.entering, g)
+    begun = np.interp(start, nodes, cumulative)
     dies = np.interp(begun + rng.exponential(size=n) / rate, cumulative, nodes, right=np.inf)
-    leaves = _leaving(table, rng.random(n), g)
+    leaves = _leaving(table, rng.random(n), g, start)
     time = np.minimum(np.minimum(dies, leaves), end)
-    persons = Followed(begin, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
+    persons = Followed(start, time, ((dies <= leaves) & (dies <= end)).astype(np.float64))
     scores, roots = persons.residuals(known, U.T, np.eye(U.shape[1]), eta)
     spent = rate * (np.interp(time, nodes, cumulative) - begun)
-    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent)
+    return PublicPersons((scores * far).T, (roots * np.sqrt(far)).T, spent, persons, begin)
 
 
-def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> FloatArray:
-    """(rows,) when rows of the strata g (rows,) leave without the event, at uniform draws."""
+def _coming(table: RiskTable, entering: FloatArray, g: NDArray[np.int64]) -> FloatArray:
+    """(rows,) when follow-up of rows of the strata g (rows,) begins, by public randomness."""
+    drawn = public_generator("public persons", "entry", "0").random(len(g))
+    found = np.empty(len(g))
+    for stratum in range(table.strata):
+        here = slice(stratum * table.each, (stratum + 1) * table.each)
+        share = np.cumsum(entering[here] + _TINY)
+        begins = np.append(stratum * table.ends[table.each - 1], table.ends[here][:-1])
+        at = np.searchsorted(share / share[-1], drawn[g == stratum])
+        found[g == stratum] = begins[np.minimum(at, table.each - 1)]
+    return found
+
+
+def _leaving(
+    table: RiskTable, drawn: FloatArray, g: NDArray[np.int64], start: FloatArray
+) -> FloatArray:
+    """(rows,) when rows of the strata g (rows,), at risk from `start` (rows,), leave without the
+    event, at uniform draws.
+    """
     found = np.empty(len(drawn))
     censoring, K = table.censoring, table.each
     for stratum in range(table.strata):
@@ -183,7 +235,8 @@ def _leaving(table: RiskTable, drawn: FloatArray, g: NDArray[np.int64]) -> Float
         nodes = np.append(stratum * table.ends[K - 1], ends)
         kept = np.append(1.0, np.cumprod(1.0 - censoring[here]))
         inside = g == stratum
-        found[inside] = np.interp(1.0 - drawn[inside], 1.0 - kept, nodes, right=float(ends[-1]))
+        left = 1.0 - drawn[inside] * np.interp(start[inside], nodes, kept)
+        found[inside] = np.interp(left, 1.0 - kept, nodes, right=float(ends[-1]))
     return found
 
 
@@ -200,7 +253,7 @@ class PersonsModel(PublicModel):
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         """J (k, k) of roots that count as long as the radius at most."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        J = expected(self._table, U, eta, self.count, self.far).information
+        J = expected(self.risk, U, eta, self.count, self.far).information
         if self.radius_squared >= UNBOUNDED:
             return J
         roots = self.persons(theta, score).roots
@@ -210,7 +263,7 @@ class PersonsModel(PublicModel):
         return np.asarray(back @ kept @ back)
 
     @property
-    def _table(self) -> RiskTable:
+    def risk(self) -> RiskTable:
         if self.table is None:
             raise TypeError("persons have a table of follow-up")
         return self.table
@@ -218,18 +271,37 @@ class PersonsModel(PublicModel):
     def persons(self, theta: FloatArray, score: Score) -> PublicPersons:
         """At θ (q,, in u)."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        found = expected(self._table, U, eta, self.count, self.far)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
-        return public_persons(self._table, known, U, eta, self.far)
+        return public_persons(self.risk, self._known(U, eta), U, eta, self.far)
+
+    def _known(self, U: FloatArray, eta: FloatArray) -> KnownBaseline:
+        """The baseline in u that is expected of rows U (rows, k) with predictors (rows,)."""
+        found = expected(self.risk, U, eta, self.count, self.far)
+        return KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
+
+    def binned(self, theta: FloatArray, score: Score, ends: FloatArray) -> FloatArray:
+        """(B, k, rows) scores at θ by bins of time that end at `ends` (B,)."""
+        U, eta = self._weighed_rows, self.predictor(score, theta)
+        known, found = self._known(U, eta), self.persons(theta, score)
+        pieces = binned_scores(
+            found.persons, known, U.T, np.eye(U.shape[1]), eta, found.begins, ends
+        )
+        return pieces * self.far
+
+    def shares(self, theta: FloatArray, ends: FloatArray) -> FloatArray:
+        """(B, k, k) of the mean information at θ, by bins of time that end at `ends` (B,)."""
+        U, table = self._weighed_rows, self.risk
+        each = expected(table, U, U @ theta + self.offset, self.count, self.far).each
+        within = np.tile(np.searchsorted(ends, table.ends[: table.each]), table.strata)
+        return np.stack([each[within == b].sum(axis=0) for b in range(len(ends))])
 
     def score_at(self, theta: FloatArray) -> PartialScore:
         """The score at θ (q,, in u), with the baseline that is expected there."""
         W, U = self.whitening.transform, self._weighed_rows
         eta = U @ theta + self.offset
-        found = expected(self._table, U, eta, self.count, self.far)
-        known = KnownBaseline(self._table.ends, found.hazards, found.means, self.stop)
+        found = expected(self.risk, U, eta, self.count, self.far)
+        known = KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
         lengths = np.linalg.norm(
-            public_persons(self._table, known, U, eta, self.far).scores, axis=1
+            public_persons(self.risk, known, U, eta, self.far).scores, axis=1
         )
         inside = replace(
             known, means=np.asarray(np.linalg.solve(W, found.means.T).T, dtype=np.float64)
@@ -248,19 +320,20 @@ class PersonsModel(PublicModel):
 
     def weight_of_events(self, theta: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k)."""
-        U, table = self._weighed_rows, self._table
+        U, table = self._weighed_rows, self.risk
         eta = U @ theta + self.offset
         found = expected(table, U, eta, self.count, self.far)
         rate, moved = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST)), U @ L.T
         strata, each = strata_of_rows(len(U), table.shares), table.each
-        by_stratum = found.hazards.reshape(table.strata, each)
-        cumulative = (np.cumsum(by_stratum, axis=1) - by_stratum).ravel()
-        first, second = np.zeros(len(L)), np.zeros(len(L))
-        rows = zip(table.events, cumulative, found.means, strict=True)
-        for j, (events, spent, mean) in enumerate(rows):
-            weights = rate * np.exp(-spent * rate) * (strata == j // each)
+        first, second, left = np.zeros(len(L)), np.zeros(len(L)), rate
+        rows = zip(table.events, found.hazards, found.means, strict=True)
+        for j, (events, hazard, mean) in enumerate(rows):
+            if j % each == 0:
+                left = table.begun(len(U), j // each)
+            weights = rate * left * (strata == j // each)
             share = weights / max(float(np.sum(weights)), _TINY)
             c = (moved - L @ mean) ** 2
             first += events * (share @ c)
             second += events * (share @ c**2)
+            left = table.kept(j, left, hazard * rate)
         return first, second

@@ -25,6 +25,7 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import special
 from reticent_server.kinds.hazard_regression.maps import Point
 from reticent_server.kinds.hazard_regression.newton import LastStep
+from reticent_server.kinds.hazard_regression.proportionality import Proportionality
 
 if TYPE_CHECKING:
     from reticent_server.kinds.hazard_regression.plan import HazardPlan
@@ -66,12 +67,14 @@ class HazardFit(RegressionResult):
     """Coefficients are logarithms of hazard ratios. cuts: the ends of the intervals; stop: the
     cumulative hazard at which a person's follow-up ends. The matrix of `weighting` is (k, k + 1):
     its rows begin with a constant. With strata `baseline` is that of the first level.
+    proportionality: the test of proportional hazards, where it is asked.
     """
 
     cuts: tuple[float, ...]
     stop: float
     baseline: Baseline
     strata: StrataBaselines | None = None
+    proportionality: Proportionality | None = None
 
 
 def hazard_fit(

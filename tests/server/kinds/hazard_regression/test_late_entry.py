@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is expected of persons who come under observation late, beside a simulated population."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent_server.kinds.hazard_regression.partial_score import KnownBaseline
+from reticent_server.kinds.hazard_regression.public_persons import (
+    RiskTable,
+    expected,
+    public_persons,
+)
+
+ENDS = np.arange(1, 41) / 10
+BEGINS = ENDS - 0.1
+HAZARD, LEAVING = 0.35, 0.1  # per unit of time: of a person of middling risk, and of leaving
+N = 60_000
+
+
+def followed(seed: int) -> tuple[Any, Any, Any, Any]:
+    """Regressors, entries, ends and events; two in five come at 2, and only the living do."""
+    rng = np.random.default_rng(seed)
+    u = rng.normal(size=N)
+    start = np.where(rng.random(N) < 0.4, 2.0, 0.0)
+    dies = start + rng.exponential(size=N) / (HAZARD * np.exp(u))
+    leaves = start + rng.exponential(size=N) / LEAVING
+    time = np.minimum(np.minimum(dies, leaves), ENDS[-1])
+    return u, start, time, (dies <= leaves) & (dies <= ENDS[-1])
+
+
+def table_of(start: Any, time: Any, event: Any) -> RiskTable:
+    position = np.searchsorted(ENDS, time)
+    events = np.bincount(position[event], minlength=40).astype(float)
+    at_risk = np.array([np.sum((start < m) & (time > m)) for m in ENDS - 0.05], dtype=float)
+    entering = np.zeros(40)
+    entering[[0, 20]] = np.sum(start == 0.0), np.sum(start == 2.0)
+    return RiskTable(ENDS, events, at_risk, np.ones(40), entering=entering)
+
+
+def test_means_at_risk_are_those_of_who_has_come_and_not_left() -> None:
+    """Public rows are those of all persons, whenever they come."""
+    u, start, time, event = followed(1)
+    table = table_of(start, time, event)
+    rows = np.random.default_rng(2).normal(size=20_000)
+    found = expected(table, rows[:, None], rows, float(N))
+    for k in (0, 10, 19, 20, 30, 38):
+        here = (start < ENDS[k]) & (time > BEGINS[k])
+        weights = np.exp(u[here])
+        assert found.means[k, 0] == pytest.approx(float(weights @ u[here] / weights.sum()), abs=0.05)
+    early = replace(table, entering=None)
+    assert expected(early, rows[:, None], rows, N).means[20, 0] < found.means[20, 0] - 0.2
+    assert found.means[20, 0] > found.means[19, 0] + 0.2
+
+
+def test_public_persons_come_when_the_records_do() -> None:
+    u, start, time, event = followed(3)
+    table = table_of(start, time, event)
+    rows = np.random.default_rng(4).normal(size=20_000)
+    risk = expected(table, rows[:, None], rows, float(N))
+    known = KnownBaseline(ENDS, risk.hazards, risk.means)
+    persons = public_persons(table, known, rows[:, None], rows).persons
+    assert np.mean(persons.start == 2.0) == pytest.approx(0.4, abs=0.02)
+    assert (persons.start <= persons.time).all()
+    assert persons.event.mean() == pytest.approx(event.mean(), abs=0.03)
+    assert np.mean(persons.time - persons.start) == pytest.approx(np.mean(time - start), rel=0.05)
+
+
+def test_without_noise_censoring_counts_who_comes() -> None:
+    _, start, time, event = followed(5)
+    table = table_of(start, time, event)
+    assert table.censoring[:-1].mean() == pytest.approx(LEAVING / 10, abs=0.002)
+    assert table.shares.tolist() == [1.0]
