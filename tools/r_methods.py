@@ -51,9 +51,11 @@ STUDY = (
     "study_partial_corr",
     "study_pca",
     "study_r2",
+    "study_reliability",
     "study_ridge",
     "study_robustness",
     "study_select",
+    "study_sem",
     "study_twin",
 )
 """What is made of a released study for nothing."""
@@ -115,7 +117,15 @@ METHODS = {
     ),
     "reticent_study_pair": ("print", "stats::confint"),
     "reticent_study_pca": ("graphics::plot", "print"),
+    "reticent_study_reliability": ("print", "stats::confint"),
     "reticent_study_robustness": ("as.data.frame", "graphics::plot", "print"),
+    "reticent_study_sem": (
+        "as.data.frame",
+        "graphics::plot",
+        "print",
+        "stats::coef",
+        "stats::confint",
+    ),
 }
 _HEAD = (
     "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by "

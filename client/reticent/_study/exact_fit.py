@@ -81,8 +81,7 @@ def misfit(
     Q = np.linalg.qr(J)[0]
     M = np.eye(len(J)) - Q @ Q.T
     slopes = [(back * units).T @ U @ (back * units) for U in _units(S.m)]
-    zeros = np.zeros((len(slopes), len(slopes)))
-    V = M @ moments.carried(places, np.zeros(len(slopes)), slopes, zeros).privacy @ M
+    V = M @ moments.carried(places, np.zeros(len(slopes)), slopes).privacy @ M
     extra = moments.records / 2 * V
     T = moments.records * discrepancy(S, theta, K)
     first = S.df + float(np.trace(extra))

@@ -353,24 +353,20 @@ class Moments:
         Sampling is by the normal law, 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
         """
         K = self.covariance(places)
-        slopes = _gradients(K, function)
-        spread = [G @ K for G in slopes]
-        sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
-        return self.carried(places, np.asarray(function(K)), slopes, np.array(sampling))
+        return self.carried(places, np.asarray(function(K)), _gradients(K, function))
 
     def carried(
-        self,
-        places: Sequence[int],
-        values: FloatArray,
-        slopes: Sequence[FloatArray],
-        sampling: FloatArray,
+        self, places: Sequence[int], values: FloatArray, slopes: Sequence[FloatArray]
     ) -> Delta:
-        """Values (k,) with symmetric gradients in the covariance of some columns, and their
-        sampling covariance (k, k): with their noise, and what clipping may have moved.
+        """Values (k,) with symmetric gradients in the covariance of some columns: with their errors,
+        as of `delta`.
         """
         chosen = [0, *places]
         S = self.sums[np.ix_(chosen, chosen)]
-        inner = [_of_sums(G, S) for G in slopes]
+        K, inner = _centred(S), [_of_sums(G, S) for G in slopes]
+        turned = [G @ K for G in slopes]
+        flat, flipped = (np.array([M.ravel() for M in Ms]) for Ms in (turned, [M.T for M in turned]))
+        sampling = np.asarray(2 / self.records * flat @ flipped.T)
         privacy = sum(part.of_slopes(inner, chosen) for part in self.parts)
         leaning = self._leaning_of(inner, chosen, sampling)
         return Delta(values, np.asarray(privacy), sampling, leaning)

@@ -6,8 +6,7 @@ Factors and columns v obey v = Av + e, cov(e) = P (the reticular action model of
 estimate θ̂ minimises F = log|Σ| − log|K| + tr(KΣ⁻¹) − m over the free entries θ of A and P (Jöreskog 1969).
 
 With Σ_i = ∂Σ/∂θ_i the score is g_i = tr(Σ⁻¹(Σ − K)Σ⁻¹Σ_i), and J_ij = tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) its expected
-slope. g(θ̂(K), K) = 0 gives by implicit differentiation ∂θ̂/∂K = H⁻¹Σ⁻¹Σ_iΣ⁻¹, H the slope of g in θ;
-sampling by the normal law has the covariance (2/N)·J⁻¹, as textbook software has it.
+slope. g(θ̂(K), K) = 0 gives by implicit differentiation ∂θ̂/∂K = H⁻¹Σ⁻¹Σ_iΣ⁻¹, H the slope of g in θ.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from reticent._study.moments import FloatArray
 from reticent._study.path_text import COVARIANCE, LOADING, Path, PathModel
 
 Array = NDArray[Any]
+IntArray = NDArray[np.int64]
 _ROUNDS = 500
 """Most steps of scoring; fits that exist settle within 50, the rest halve their steps."""
 _SETTLED = 1e-22
@@ -42,24 +42,29 @@ _FLAT = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Structure:
-    """A (v, v) and P (v, v) are A0 + Σθ_iA_i and P0 + Σθ_iP_i; the columns are the last m of v.
-    parameter: of each path, which θ_i it is, or −1 where it is fixed.
+    """A0 and P0 (v, v) are what is fixed of A and P; the columns are the last m of v. A, P (k, 3):
+    entries that are free, as row, column and the place of θ (t,) that stands there. parameter: of
+    each path, which θ_i it is, or −1 where it is fixed.
     """
 
     names: tuple[str, ...]
     m: int
+    t: int
     A0: FloatArray
     P0: FloatArray
-    A: FloatArray
-    P: FloatArray
+    A: IntArray
+    P: IntArray
     parameter: tuple[int, ...]
 
     @property
     def df(self) -> int:
-        return self.m * (self.m + 1) // 2 - len(self.A)
+        return self.m * (self.m + 1) // 2 - self.t
 
     def matrices(self, theta: Array) -> tuple[Array, Array]:
-        return self.A0 + np.tensordot(theta, self.A, 1), self.P0 + np.tensordot(theta, self.P, 1)
+        A, P = self.A0.astype(theta.dtype), self.P0.astype(theta.dtype)
+        A[self.A[:, 0], self.A[:, 1]] = theta[self.A[:, 2]]
+        P[self.P[:, 0], self.P[:, 1]] = theta[self.P[:, 2]]
+        return A, P
 
     def total(self, theta: Array) -> Array:
         """C (v, v)."""
@@ -75,21 +80,27 @@ class Structure:
         """Σ_i (t, m, m)."""
         A, P = self.matrices(theta)
         B = np.linalg.inv(np.eye(len(A)) - A)
-        moved = B @ self.A @ (B @ P @ B.T)
-        all_of_v = moved + np.swapaxes(moved, 1, 2) + B @ self.P @ B.T
-        return np.asarray(all_of_v[:, -self.m :, -self.m :])
+        rest, C = B[-self.m :], B @ P @ B.T
+        found = np.zeros((self.t, self.m, self.m), dtype=theta.dtype)
+        for row, column, i in self.A:
+            moved = np.outer(rest[:, row], C[column, -self.m :])
+            found[i] += moved + moved.T
+        for row, column, i in self.P:
+            found[i] += np.outer(rest[:, row], rest[:, column])
+        return found
 
     def score(self, theta: Array, K: FloatArray) -> Array:
         """g (t,)."""
         inverse = np.linalg.inv(self.implied(theta))
         middle = inverse - inverse @ K @ inverse
-        return np.einsum("ij,tij->t", middle, self.slopes(theta))
+        return np.asarray(self.slopes(theta).reshape(self.t, -1) @ middle.ravel())
 
     def information(self, theta: Array) -> FloatArray:
         """J (t, t)."""
         inverse = np.linalg.inv(self.implied(theta))
         turned = inverse @ self.slopes(theta)
-        return np.asarray(np.einsum("sij,tji->st", turned, turned))
+        flipped = np.swapaxes(turned, 1, 2).reshape(self.t, -1)
+        return np.asarray(turned.reshape(self.t, -1) @ flipped.T)
 
 
 def structure(model: PathModel) -> Structure:
@@ -101,16 +112,18 @@ def structure(model: PathModel) -> Structure:
         keys.setdefault(p.label or (p.op, p.left, p.right), len(keys)) if p.fixed is None else -1
         for p in model.paths
     )
-    shape = (len(keys), len(names), len(names))
-    A, P, A0, P0 = np.zeros(shape), np.zeros(shape), np.zeros(shape[1:]), np.zeros(shape[1:])
-    for path, k in zip(model.paths, parameter, strict=True):
-        entries, fixed = (P, P0) if path.op == COVARIANCE else (A, A0)
+    v = len(names)
+    A0, P0 = np.zeros((v, v)), np.zeros((v, v))
+    free: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = ([], [])
+    for path, i in zip(model.paths, parameter, strict=True):
+        which = path.op == COVARIANCE
         for row, column in _places(path, at):
-            if k < 0:
-                fixed[row, column] = path.fixed or 0.0
+            if i < 0:
+                (P0 if which else A0)[row, column] = path.fixed or 0.0
             else:
-                entries[k, row, column] = 1.0
-    return Structure(names, len(model.columns), A0, P0, A, P, parameter)
+                free[which].append((row, column, i))
+    A, P = (np.array(entries, dtype=np.int64).reshape(-1, 3) for entries in free)
+    return Structure(names, len(model.columns), len(keys), A0, P0, A, P, parameter)
 
 
 def _places(path: Path, at: dict[str, int]) -> set[tuple[int, int]]:
@@ -148,7 +161,7 @@ def start(S: Structure, model: PathModel, K: FloatArray) -> FloatArray:
         size[factor] = max(unit**2 * max(len(known), 1), _LEAST)
         for name in model.indicators(factor):
             loadings[factor, name] = raw.get(column.get(name, -1), unit) / unit
-    theta = np.zeros(len(S.A))
+    theta = np.zeros(S.t)
     for path, k in zip(model.paths, S.parameter, strict=True):
         if k >= 0:
             theta[k] = _begin(path, K, column, size, loadings, model.outside)
@@ -217,4 +230,4 @@ def movement(S: Structure, theta: FloatArray, K: FloatArray) -> Array:
     H = jacobian(lambda moved: S.score(moved, K), theta)
     inverse = np.linalg.inv(S.implied(theta))
     G = inverse @ S.slopes(theta) @ inverse
-    return np.asarray(np.tensordot(np.linalg.inv(H), G, 1))
+    return np.tensordot(np.linalg.inv(H), G, 1)

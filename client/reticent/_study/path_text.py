@@ -162,16 +162,22 @@ def _distinct(paths: list[Path]) -> None:
 
 
 def _scaled(paths: list[Path], factors: tuple[str, ...], std_lv: bool) -> list[Path]:
-    """With each factor's first loading fixed at 1, where it is not modified."""
+    """With each factor's first loading at 1, where it is not modified, and what has its label too;
+    or with each factor's variance at 1.
+    """
     first = {}
     for k, path in enumerate(paths):
         if path.op == LOADING:
             first.setdefault(path.left, k)
     held = set() if std_lv else {first[f] for f in factors}
-    return [
-        replace(p, fixed=1.0) if k in held and not (p.freed or p.label) and p.fixed is None else p
+    scaled = [
+        replace(p, fixed=1.0) if k in held and not p.freed and p.fixed is None else p
         for k, p in enumerate(paths)
-    ] + [Path(f, COVARIANCE, f, fixed=1.0) for f in factors if std_lv and not _has(paths, f, f)]
+    ]
+    same = {p.label: p.fixed for p in scaled if p.label and p.fixed is not None}
+    scaled = [replace(p, fixed=same.get(p.label, p.fixed)) for p in scaled]
+    open_ones = [f for f in factors if std_lv and not _has(paths, f, f)]
+    return [*scaled, *(Path(f, COVARIANCE, f, fixed=1.0) for f in open_ones)]
 
 
 def _has(paths: list[Path], one: str, other: str) -> bool:

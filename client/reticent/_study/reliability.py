@@ -61,11 +61,11 @@ def reliability(moments: Moments, places: Sequence[int]) -> Reliability:
     units = moments.scales[list(places)]
     K = clear_covariance(moments, places) * np.outer(units, units)
     names = tuple(moments.names[p] for p in places)
-    alpha = _with_errors(moments, places, units, _alpha(K), _alpha_slope(K), K)
+    alpha = _with_errors(moments, places, units, _alpha(K), _alpha_slope(K))
     notes = bare(moments, places)
     try:
         omega, slope = _omega(K, names)
-        found = _with_errors(moments, places, units, omega, slope, K)
+        found = _with_errors(moments, places, units, omega, slope)
     except NotEstimable as refusal:
         found = (np.nan, np.nan, np.nan)
         notes = [*notes, f"No omega. {refusal}"]
@@ -80,11 +80,8 @@ def _with_errors(
     units: FloatArray,
     value: float,
     slope: FloatArray,
-    K: FloatArray,
 ) -> tuple[float, float, float]:
-    turned = slope @ K
-    sampling = np.array([[2 * float(np.sum(turned * turned.T)) / moments.records]])
-    found = moments.carried(places, np.array([value]), [slope * np.outer(units, units)], sampling)
+    found = moments.carried(places, np.array([value]), [slope * np.outer(units, units)])
     return value, float(found.bse[0]), float(np.sqrt(max(found.privacy[0, 0], 0.0)))
 
 

@@ -2,8 +2,9 @@
 """Confirmatory factors, paths and structural equations from a study's moments.
 
 Estimates are of normal maximum likelihood. Standard errors count the noise by the delta method, what
-clipping may have moved, and sampling by the normal law: a study holds no fourth moments, so that no
-errors are robust to heavy tails (kurtosis).
+clipping may have moved, and sampling of a normal law with the released covariance, whether or not the
+model has that covariance: where it fits they are those of the expected information, where it does not
+they are those of the sandwich. A study holds no fourth moments, so that none are robust to kurtosis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -193,7 +194,7 @@ def structural(
     S = structure(model)
     if S.df < 0:
         raise InvalidFormula(
-            f"The model has {len(S.A)} parameters for {S.df + len(S.A)} variances and covariances: "
+            f"The model has {S.t} parameters for {S.df + S.t} variances and covariances: "
             "leave some out."
         )
     theta = fitted(S, start(S, model, K), K)
@@ -263,8 +264,7 @@ def _carried(
 ) -> Delta:
     """θ̂ with its errors."""
     slopes = [each * np.outer(units, units) for each in movement(S, theta, K)]
-    sampling = 2 / moments.records * np.linalg.inv(S.information(theta))
-    return moments.carried(places, theta, slopes, sampling)
+    return moments.carried(places, theta, slopes)
 
 
 def _estimates(
@@ -280,7 +280,7 @@ def _estimates(
         return np.append(values, _defined(model, values))
 
     def standard(t: Array) -> Array:
-        C, P = S.total(t), S.matrices(t)[1]
+        C, P = np.diag(S.total(t)), np.diag(S.matrices(t)[1])
         values = plain(t)[: len(paths)]
         scaled = np.array([_standard(p, v, C, P, at) for p, v in zip(paths, values, strict=True)])
         return np.append(scaled, _defined(model, scaled))
@@ -317,15 +317,17 @@ def _defined(model: PathModel, values: Array) -> list[Any]:
 
 
 def _standard(path: Path, value: Any, C: Array, P: Array, at: Mapping[str, int]) -> Any:
-    """By the deviations of both ends; a covariance of residuals by theirs."""
+    """By the deviations of both ends; a covariance by those of the residuals. C, P (v,): variances
+    of all, and of what is not explained.
+    """
     left, right = at[path.left], at[path.right]
     if path.op == LOADING:
-        return value * np.sqrt(C[left, left] / C[right, right])
+        return value * np.sqrt(C[left] / C[right])
     if path.op == SLOPE:
-        return value * np.sqrt(C[right, right] / C[left, left])
+        return value * np.sqrt(C[right] / C[left])
     if left == right:
-        return value / C[left, left]
-    return value / np.sqrt(P[left, left] * P[right, right])
+        return value / C[left]
+    return value / np.sqrt(P[left] * P[right])
 
 
 def _fit_of(

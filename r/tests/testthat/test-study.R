@@ -80,6 +80,22 @@ analyses <- list(
       intervals = table[c("conf.low", "conf.high")]
     )
   },
+  reliability = function(...) {
+    found <- study_reliability(...)
+    list(
+      values = found$estimates$estimate, errors = found$estimates$std.error, privacy_errors = found$estimates$privacy_std.error,
+      intervals = unname(confint(found)), notes = found$notes
+    )
+  },
+  sem = function(study, model, std_lv) {
+    found <- study_sem(study, model, std_lv)
+    rows <- found$estimates
+    list(
+      parameters = paste(rows$lhs, rows$op, rows$rhs), est = rows$est, se = rows$se, privacy_se = rows$privacy_se, std = rows$std.all,
+      std_se = rows$std.se, intervals = unname(confint(found)), fit = unname(found$fit_indices), rsquared = unname(found$rsquared),
+      notes = found$notes
+    )
+  },
   select = function(...) {
     fit <- study_select(...)
     c(fit_parts(fit), list(formula = fit$query$formula, ranking = fit$ranking$terms, bic = fit$ranking$bic))
