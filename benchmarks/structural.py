@@ -54,7 +54,7 @@ TABLES = {
 
 def of_r(expression: str) -> pd.DataFrame:
     code = f"write.csv({expression}, row.names = FALSE)"
-    text = subprocess.run(["Rscript", "-e", code], capture_output=True, check=True, text=True)  # noqa: S607
+    text = subprocess.run(["Rscript", "-e", code], capture_output=True, check=True, text=True)
     return pd.read_csv(StringIO(text.stdout))
 
 

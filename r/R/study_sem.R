@@ -425,7 +425,10 @@ as.data.frame.reticent_study_sem <- function(x, ...) {
 print.reticent_study_sem <- function(x, ...) {
   f <- x$fit_indices
   if (length(f)) {
-    cat(sprintf("Chi-squared(%.0f) = %.4g, p %s; without the noise's share of %.3g of its mean\n", f["df"], f["chisq"], p_said(f["pvalue"]), f["noise"] - 1))
+    cat(sprintf(
+      "Chi-squared(%.0f) = %.4g, p %s; noise alone would multiply its mean by %.3g, which is taken out\n", f["df"], f["chisq"],
+      p_said(f["pvalue"]), f["noise"]
+    ))
     cat(sprintf(
       "CFI %.3f, TLI %.3f, RMSEA %.3f [%.3f, %.3f], SRMR %.3f\n\n", f["cfi"], f["tli"], f["rmsea"], f["rmsea.ci.lower"], f["rmsea.ci.upper"], f["srmr"]
     ))

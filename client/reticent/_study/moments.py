@@ -365,7 +365,9 @@ class Moments:
         S = self.sums[np.ix_(chosen, chosen)]
         K, inner = _centred(S), [_of_sums(G, S) for G in slopes]
         turned = [G @ K for G in slopes]
-        flat, flipped = (np.array([M.ravel() for M in Ms]) for Ms in (turned, [M.T for M in turned]))
+        flat, flipped = (
+            np.array([M.ravel() for M in Ms]) for Ms in (turned, [M.T for M in turned])
+        )
         sampling = np.asarray(2 / self.records * flat @ flipped.T)
         privacy = sum(part.of_slopes(inner, chosen) for part in self.parts)
         leaning = self._leaning_of(inner, chosen, sampling)

@@ -155,8 +155,12 @@ def start(S: Structure, model: PathModel, K: FloatArray) -> FloatArray:
         R = K[np.ix_(known, known)] / np.outer(sd[known], sd[known])
         first = np.linalg.eigh(R)[1][:, -1] if known else np.ones(0)
         first = first * (1.0 if not len(first) or first[0] >= 0 else -1.0)
-        raw = {x: float(v) for x, v in zip(known, first * sd[known] * np.sqrt(_COMMON), strict=True)}
-        one = next((p for p in model.paths if p.op == LOADING and p.left == factor and p.fixed), None)
+        raw = {
+            x: float(v) for x, v in zip(known, first * sd[known] * np.sqrt(_COMMON), strict=True)
+        }
+        one = next(
+            (p for p in model.paths if p.op == LOADING and p.left == factor and p.fixed), None
+        )
         unit = raw.get(column.get(one.right, -1), 1.0) / (one.fixed or 1.0) if one else 1.0
         size[factor] = max(unit**2 * max(len(known), 1), _LEAST)
         for name in model.indicators(factor):

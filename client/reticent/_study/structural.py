@@ -38,6 +38,8 @@ ALIKE = (
     "Persons have several rows, and moments do not show how alike these are: standard errors are as "
     "large as that can make them, and there is no test of fit."
 )
+_ROUNDED = 1e-9
+"""Of the largest variance: an eigenvalue that rounding makes of 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,12 @@ class StructuralFit:
 
     def summary(self) -> Text:
         rows = [
-            (str(e), *map(number, (e.est, e.se, e.privacy_se)), probability(e.pvalue), number(e.std_all))
+            (
+                str(e),
+                *map(number, (e.est, e.se, e.privacy_se)),
+                probability(e.pvalue),
+                number(e.std_all),
+            )
             for e in self.estimates
         ]
         header = ("", "estimate", "std err", "privacy", "p", "std.all")
@@ -176,10 +183,14 @@ class StructuralFit:
             return []
         low, high = f["rmsea.ci.lower"], f["rmsea.ci.upper"]
         return [
-            f"χ²({f['df']:.0f}) = {f['chisq']:.4g}, p = {probability(f['pvalue'])}; without the "
-            f"noise's share of {f['noise'] - 1:.3g} of its mean",
-            f"CFI {f['cfi']:.3f}, TLI {f['tli']:.3f}, RMSEA {f['rmsea']:.3f} [{low:.3f}, "
-            f"{high:.3f}], SRMR {f['srmr']:.3f}",
+            (
+                f"χ²({f['df']:.0f}) = {f['chisq']:.4g}, p = {probability(f['pvalue'])}; noise alone "
+                f"would multiply its mean by {f['noise']:.3g}, which is taken out"
+            ),
+            (
+                f"CFI {f['cfi']:.3f}, TLI {f['tli']:.3f}, RMSEA {f['rmsea']:.3f} [{low:.3f}, "
+                f"{high:.3f}], SRMR {f['srmr']:.3f}"
+            ),
             "",
         ]
 
@@ -198,7 +209,7 @@ def structural(
             "leave some out."
         )
     theta = fitted(S, start(S, model, K), K)
-    _proper(S, theta, model)
+    _proper(S, theta)
     carried = _carried(S, theta, K, moments, places, units)
     shut = bare(moments, places)
     estimates = _estimates(S, theta, model, carried, shut=bool(shut))
@@ -233,12 +244,14 @@ def bare(moments: Moments, places: Sequence[int]) -> list[str]:
     if not named:
         return []
     return [
-        f"No intervals and no test of fit: the study's radius takes much of {', '.join(named)}, whose "
-        "variance is in few large values. Ask a study of its logarithm."
+        (
+            f"No intervals and no test of fit: the study's radius takes much of {', '.join(named)}, "
+            "whose variance is in few large values. Ask a study of its logarithm."
+        )
     ]
 
 
-def _proper(S: Structure, theta: FloatArray, model: PathModel) -> None:
+def _proper(S: Structure, theta: FloatArray) -> None:
     """Raises NotEstimable for a variance below 0, or correlations beyond 1 (a Heywood case)."""
     P = S.matrices(theta)[1]
     negative = [n for k, n in enumerate(S.names) if P[k, k] < 0]
@@ -248,10 +261,6 @@ def _proper(S: Structure, theta: FloatArray, model: PathModel) -> None:
             f"An improper solution (Heywood case): {which}. The noise may be too large, or the model "
             "wrong: use fewer factors, more indicators for each, or a study at a larger epsilon."
         )
-
-
-_ROUNDED = 1e-9
-"""Of the largest variance: an eigenvalue that rounding makes of 0."""
 
 
 def _carried(
@@ -289,7 +298,9 @@ def _estimates(
     errors, noise = _errors(carried, jacobian(plain, theta))
     std_errors, _ = _errors(carried, jacobian(standard, theta))
     if shut:
-        errors, noise, std_errors = (np.full_like(each, np.nan) for each in (errors, noise, std_errors))
+        errors, noise, std_errors = (
+            np.full_like(each, np.nan) for each in (errors, noise, std_errors)
+        )
     named = [
         *((p.left, p.op, p.right, p.label) for p in paths),
         *((name, DEFINED, "", name) for name in model.defined),
