@@ -29,12 +29,15 @@ CLIENT = (
     "columns",
     "dataset",
     "datasets",
+    "group_differences",
     "plan",
     "private_lm",
     "private_rlm",
     "release",
     "released_tables",
     "reticent_client",
+    "table_one",
+    "table_one_tests",
 )
 STUDY = (
     "anderson_rubin",

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import chdtrc
-from scipy.stats import ncx2
+from scipy.special import chdtrc, chndtr, chndtrinc
 
 from reticent._study.moments import FloatArray, Moments
 from reticent._study.path_fit import Structure, discrepancy
@@ -25,8 +23,6 @@ _CLOSE = 0.05
 """RMSEA that is called close: MacCallum, Browne & Sugawara (1996)."""
 _LEVEL = 0.90
 """Of RMSEA's interval, by the same source."""
-_FURTHEST = 1e8
-"""Noncentrality within which an end is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +52,9 @@ class Misfit:
 
     def end(self, probability: float) -> float:
         """The noncentrality at which χ² is below what was seen with this probability."""
-
-        def over(value: float) -> float:
-            return float(ncx2.cdf(self.chisq, self.df, value)) - probability
-
         if self.df == 0 or chdtrc(self.df, self.chisq) > 1 - probability:
             return 0.0
-        high = 1.0
-        while over(high) > 0 and high < _FURTHEST:
-            high *= 2
-        return float(brentq(over, 0.0, high)) if high > 0 else 0.0
+        return float(chndtrinc(self.chisq, self.df, probability))
 
 
 def misfit(
@@ -117,7 +106,7 @@ def indices(own: Misfit, baseline: Misfit, srmr: float, n: float) -> dict[str, f
         "rmsea": own.rmsea(own.chisq - own.df, n),
         "rmsea.ci.lower": own.rmsea(own.end(1 - tail), n),
         "rmsea.ci.upper": own.rmsea(own.end(tail), n),
-        "rmsea.pvalue": 1 - float(ncx2.cdf(own.chisq, own.df, close)) if own.df else nan,
+        "rmsea.pvalue": 1 - float(chndtr(own.chisq, own.df, close)) if own.df else nan,
         "srmr": srmr,
         "noise": own.first / own.df if own.df else 1.0,
     }
