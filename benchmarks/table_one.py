@@ -26,7 +26,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.describe.kind import KIND, Describe
 from support.fits.regressions import drive
-from support.kinds.studies import NO_NOISE, boolean, facts_of, factor, numeric, offer, whole
+from support.kinds.studies import NO_NOISE, boolean, factor, facts_of, numeric, offer, whole
 
 SAMPLES = int(os.environ.get("TABLE_SAMPLES", "100"))
 EPSILONS = tuple(float(e) for e in os.environ.get("TABLE_EPSILONS", "1,4").split(","))

@@ -163,10 +163,15 @@ carried_of <- function(moments, places, values, slopes) {
   flipped <- vapply(slopes, function(G) as.vector(K %*% G), numeric(length(K)))
   sampling <- 2 / records_of(moments) * crossprod(matrix(turned, length(K)), matrix(flipped, length(K)))
   inner <- lapply(slopes, slope_in_sums, S = S)
+  moved_of(moments, chosen, values, inner, sampling)
+}
+
+# Values with symmetric gradients in S, and their sampling covariance: with their noise, and what clipping may have moved.
+moved_of <- function(moments, chosen, values, inner, sampling) {
   noise <- through_root(inner, moments$root[, chosen, drop = FALSE])
   privacy <- moments$sd^2 * crossprod(vapply(noise, as.vector, numeric(ncol(moments$root)^2)))
   leaning <- delta_leaning(moments, inner, chosen, sampling)
-  variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(slopes)))
+  variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(inner)))
   list(values = values, privacy = privacy, sampling = sampling, leaning = leaning, bse = sqrt(pmax(variance, 0)))
 }
 

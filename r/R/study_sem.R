@@ -27,7 +27,7 @@ alike_note <- paste(
   "there is no test of fit."
 )
 whole_note <- paste(
-  "Structural models and reliability are about persons, not about deviations from their means: ask a study without effects."
+  "Structural models, reliability and agreement are about persons, not about deviations from their means: ask a study without effects."
 )
 
 study_sem <- function(study, model, std.lv = FALSE) {

@@ -204,3 +204,43 @@ def test_a_model_that_the_columns_leave_open_is_said(study: Any) -> None:
         study.sem("f =~ x1 + x2; g =~ x3 + x4; f ~~ g; f ~ g")
     with pytest.raises(InvalidFormula, match="leave some out"):
         study.sem("f =~ x1 + x2")
+
+
+JUDGES = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]) * 1.0  # fmt: skip
+"""Four judges of six targets: Shrout & Fleiss (1979), table 2."""
+
+
+def test_intraclass_correlations_are_shrout_and_fleiss() -> None:
+    """To the digits of their table 4, and of R's psych::ICC."""
+    names = ("a", "b", "c", "d")
+    found = read(Question(names), result_of(JUDGES, names=names)).icc(names)
+    expected = {"ICC(3,1)": 0.7148407, "ICC(2,1)": 0.2897638, "ICC(3,k)": 0.9093155, "ICC(2,k)": 0.6200505}  # fmt: skip
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-6)
+    assert "ICC(2,1)" in repr(found)
+
+
+def test_limits_of_agreement_are_bland_and_altmans(study: Any) -> None:
+    """The limits' error is s√(1/n + 1.96²/2n) by the normal law (Bland & Altman 1999)."""
+    found, table = study.bland_altman("x1", "x3"), table_with(K)
+    d = table[:, 0] - table[:, 2]
+    s = d.std(ddof=1)
+    np.testing.assert_allclose(
+        found.values, [d.mean(), d.mean() - 1.96 * s, d.mean() + 1.96 * s], atol=1e-12
+    )
+    errors = s * np.sqrt([1 / 301, *[1 / 301 + 1.96**2 / 602] * 2])
+    np.testing.assert_allclose(found.bse, errors, rtol=5e-3)
+    with pytest.raises(InvalidFormula, match="two columns"):
+        study.icc(["x1"])
+
+
+@pytest.mark.slow
+def test_agreement_counts_the_noise() -> None:
+    """Over 60 draws: an sd is known to 4 of its standard errors, .37."""
+    studies = [study_of(K, 20_000, 0.01, seed) for seed in range(60)]
+    for of in (lambda s: s.icc(["x1", "x2", "x3"]), lambda s: s.bland_altman("x1", "x2")):
+        found = [of(s) for s in studies]
+        ratio = np.std([f.values for f in found], axis=0) / np.mean(
+            [f.privacy_bse for f in found], axis=0
+        )
+        assert ratio == pytest.approx(np.ones(len(ratio)), abs=0.37)

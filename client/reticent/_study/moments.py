@@ -353,7 +353,7 @@ class Moments:
         Sampling is by the normal law, 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
         """
         K = self.covariance(places)
-        return self.carried(places, np.asarray(function(K)), _gradients(K, function))
+        return self.carried(places, np.asarray(function(K)), gradients(K, function))
 
     def carried(
         self, places: Sequence[int], values: FloatArray, slopes: Sequence[FloatArray]
@@ -369,12 +369,24 @@ class Moments:
             np.array([M.ravel() for M in Ms]) for Ms in (turned, [M.T for M in turned])
         )
         sampling = np.asarray(2 / self.records * flat @ flipped.T)
-        privacy = sum(part.of_slopes(inner, chosen) for part in self.parts)
-        leaning = self._leaning_of(inner, chosen, sampling)
+        return self.moved(chosen, values, inner, sampling)
+
+    def moved(
+        self,
+        chosen: Sequence[int],
+        values: FloatArray,
+        slopes: Sequence[FloatArray],
+        sampling: FloatArray,
+    ) -> Delta:
+        """Values (k,) with symmetric gradients in S at the places `chosen`, the intercept first,
+        and their sampling covariance: with their noise, and what clipping may have moved.
+        """
+        privacy = sum(part.of_slopes(slopes, chosen) for part in self.parts)
+        leaning = self._leaning_of(slopes, chosen, sampling)
         return Delta(values, np.asarray(privacy), sampling, leaning)
 
     def _leaning_of(
-        self, slopes: list[FloatArray], chosen: list[int], sampling: FloatArray
+        self, slopes: Sequence[FloatArray], chosen: Sequence[int], sampling: FloatArray
     ) -> Leaning:
         """Of values with the gradients `slopes` in S at the places `chosen`, and their sampling
         covariance.
@@ -412,9 +424,7 @@ def _of_sums(G: FloatArray, S: FloatArray) -> FloatArray:
     return found / w
 
 
-def _gradients(
-    matrix: FloatArray, function: Callable[[FloatArray], FloatArray]
-) -> list[FloatArray]:
+def gradients(matrix: FloatArray, function: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
     """For each of the function's k values its symmetric gradient, by central differences."""
     m = len(matrix)
     found = np.zeros((len(np.atleast_1d(function(matrix))), m, m))

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from reticent import _optional
 from reticent._errors import InvalidFormula
 from reticent._release import Release
+from reticent._study.agreement import AgreementEstimates, intraclass, limits
 from reticent._study.components import Components, Factors, components, factors
 from reticent._study.correlations import (
     Correlations,
@@ -44,10 +45,10 @@ WITHIN = " All columns are deviations from the person's means (person effects)."
 ANALYSES = (
     "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, "
     "robustness, select, "
-    "r2, sem, reliability, twin."
+    "r2, sem, reliability, icc, bland_altman, twin."
 )
 WHOLE = (
-    "Structural models and reliability are about persons, not about deviations from their means: "
+    "Structural models, reliability and agreement are about persons, not about deviations from their means: "
     "ask a study without effects."
 )
 _SHOWN = 10
@@ -262,6 +263,29 @@ class Study(Release):
         places = self._places(items)
         _different(*places)
         return reliability(self._moments, places)
+
+    def icc(self, raters: Sequence[str]) -> AgreementEstimates:
+        """Intraclass correlations of columns in the same units: ICC(3,1) and (3,k) of consistency,
+        (2,1) and (2,k) of absolute agreement, of one rater and of the mean of all.
+
+        >>> study.icc(["first_reading", "second_reading"])["ICC(2,1)"]
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        places = self._places(raters)
+        _different(*places)
+        return intraclass(self._moments, places)
+
+    def bland_altman(self, x: str, y: str) -> AgreementEstimates:
+        """The mean of x − y and Bland and Altman's limits of agreement, with intervals.
+
+        >>> study.bland_altman("first_reading", "second_reading").conf_int()
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        places = self._columns.one(x), self._columns.one(y)
+        _different(*places)
+        return limits(self._moments, *places)
 
     def r2(self, formula: str) -> tuple[float, float, float]:
         """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta

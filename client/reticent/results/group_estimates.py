@@ -22,7 +22,6 @@ from reticent._release import Release
 from reticent._text import Text, number, probability, text_table
 from reticent._vector import FloatArray, Vector
 
-
 _ADJUSTMENTS = ("none", "tukey", "holm", "bonferroni")
 
 

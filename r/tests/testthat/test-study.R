@@ -38,8 +38,17 @@ fit_parts <- function(fit) {
   )
 }
 
+agreement_parts <- function(found) {
+  list(
+    values = found$estimates$estimate, errors = found$estimates$std.error, privacy_errors = found$estimates$privacy_std.error,
+    intervals = unname(confint(found)), notes = found$notes
+  )
+}
+
 # Each analysis by Python's name, as the parts that the fixture has.
 analyses <- list(
+  bland_altman = function(...) agreement_parts(study_bland_altman(...)),
+  icc = function(...) agreement_parts(study_icc(...)),
   corr = function(...) unclass(study_corr(...)),
   factor = function(...) {
     found <- study_factor(...)
@@ -81,11 +90,7 @@ analyses <- list(
     )
   },
   reliability = function(...) {
-    found <- study_reliability(...)
-    list(
-      values = found$estimates$estimate, errors = found$estimates$std.error, privacy_errors = found$estimates$privacy_std.error,
-      intervals = unname(confint(found)), notes = found$notes
-    )
+    agreement_parts(study_reliability(...))
   },
   sem = function(study, model, std_lv) {
     found <- study_sem(study, model, std_lv)

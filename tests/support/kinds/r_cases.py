@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from reticent import InvalidFormula, NotEstimable
+from reticent._study.agreement import AgreementEstimates
 from reticent._study.fit import StudyFit
 from reticent.kinds.study import Study
 from support.kinds import r_studies
@@ -150,6 +151,16 @@ def _reliability(study: Study, **arguments: Any) -> dict[str, Any]:
     }
 
 
+def _agreement(found: AgreementEstimates) -> dict[str, Any]:
+    return {
+        "values": found.values,
+        "errors": found.bse,
+        "privacy_errors": found.privacy_bse,
+        "intervals": found.conf_int(),
+        "notes": list(found.notes),
+    }
+
+
 def _twin(study: Study, **arguments: Any) -> dict[str, Any]:
     frame = study.twin(rows=TWINS, **arguments)
     return {
@@ -166,9 +177,11 @@ def _frame(study: Study) -> dict[str, Any]:
 
 
 ANALYSES: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "bland_altman": lambda study, x, y: _agreement(study.bland_altman(x, y)),
     "corr": _corr,
     "factor": _factor,
     "frame": _frame,
+    "icc": lambda study, raters: _agreement(study.icc(raters)),
     "iv": _iv,
     "lasso": _lasso,
     "main": lambda study: fit_of(study.main),
@@ -273,6 +286,10 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     yield "noisy", None, "reliability", {"items": ["size", "grade", y]}
     yield "bared", None, "sem", {"model": f"{y} ~ gains + size", "std_lv": False}
     yield "bared", None, "reliability", {"items": ["gains", "size", y]}
+    yield HOUSES, None, "icc", {"raters": ["size", "grade", "lot"]}
+    yield HOUSES, None, "icc", {"raters": ["size"]}
+    yield HOUSES, None, "bland_altman", {"x": "size", "y": "grade"}
+    yield "bared", None, "bland_altman", {"x": "size", "y": "gains"}
     yield HOUSES, None, "r2", {"formula": f"{y} ~ size + grade"}
     yield HOUSES, None, "r2", {"formula": f"{y} ~ 0 + size"}
     yield HOUSES, None, "twin", {"variables": [y, "size", "near"]}
