@@ -24,6 +24,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "r"
 MASKED = frozenset({"anova", "glm", "mean", "median", "sum"})
 """Kinds whose names are functions of base R."""
 CLIENT = (
+    "brier_score",
     "budget",
     "cohens_kappa",
     "columns",

@@ -14,7 +14,7 @@ from support.kinds import r_groups
 def test_the_answers_in_the_fixture_are_todays() -> None:
     fixture = json.loads(r_groups.FIXTURE.read_text("utf-8"))
     today = r_groups.answers(fixture["releases"])
-    for part in ("tests", "differences"):
+    for part in ("tests", "differences", "brier"):
         assert numbers(today[part]) == pytest.approx(
             numbers(fixture[part]), rel=1e-8, abs=1e-10, nan_ok=True
         )

@@ -42,3 +42,8 @@ test_that("differences of groups are the Python client's, one at a time and all 
   expect_error(group_differences(groups_fixture$releases$mean, reference = "b", adjust = "tukey"), "all pairs")
   expect_error(group_differences(groups_fixture$releases$by_two), "of an anova")
 })
+
+test_that("a Brier score is the Python client's", {
+  expect_near(as.numeric(brier_score(groups_fixture$releases$residuals)), as_row(groups_fixture$brier))
+  expect_error(brier_score(groups_fixture$releases$mean), "logit")
+})

@@ -5,7 +5,7 @@ makes of them.
     cd tests && python -m support.kinds.r_groups     the Python client's answers about the fixture's releases
 
 Writes r/tests/testthat/groups.json: `releases` by name, `tests` (each description's standardised
-differences and p-values by column) and `differences` (of the others, by adjustment). Releases are made anew
+differences and p-values by column), `differences` (by adjustment) and `brier`. Releases are made anew
 where the file has none.
 """
 
@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from reticent.kinds.binned_residuals import BinnedResiduals as Residuals
 from reticent.kinds.describe import Description
 from reticent.results.group_estimates import GroupEstimates
 from reticent.results.named_test import NamedTest
 from reticent_server.domain.results import result_json
 from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
+from reticent_server.kinds.binned_residuals.kind import KIND as RESIDUALS
+from reticent_server.kinds.binned_residuals.kind import BinnedResiduals
 from reticent_server.kinds.describe.kind import KIND as DESCRIBE
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.mean.kind import KIND as MEAN
@@ -57,12 +60,17 @@ def releases() -> dict[str, Any]:
         "by_four": (DESCRIBE, Describe(described, by="four")),
         "mean": (MEAN, Mean("x", by="four")),
         "anova": (ANOVA, Anova("x", "four")),
+        "residuals": (
+            RESIDUALS,
+            BinnedResiduals("yes ~ two", (-1.3, 0.9), link="logit", bins=(0.0, 0.3, 0.6, 1.0)),
+        ),
     }
     found = {}
     for name, (kind, query) in asked.items():
         plan = kind.plan(plain.facts_of(table, columns), query, plain.offer(2.0))
         result = plain_json(result_json(drive(plan.run(), plain.whole(table)).result))
-        found[name] = {"id": "rel_1", "query": {"kind": kind.name}, "result": result}
+        link = {"link": "logit"} if kind is RESIDUALS else {}
+        found[name] = {"id": "rel_1", "query": {"kind": kind.name, **link}, "result": result}
     return found
 
 
@@ -82,7 +90,9 @@ def answers(kept: Mapping[str, Any]) -> dict[str, Any]:
             each: [every.values, every.bse, *every.conf_int(adjust=each).T, every.pvalues(each)]
             for each in ADJUSTMENTS
         }
-    return dict(plain_json({"tests": tests, "differences": differences}))
+    score = Residuals(kept["residuals"]).brier()
+    brier = [score.value, score.bse, score.privacy_bse, *score.conf_int()]
+    return dict(plain_json({"tests": tests, "differences": differences, "brier": brier}))
 
 
 def main() -> None:
