@@ -24,12 +24,14 @@ PACKAGE = Path(__file__).resolve().parents[1] / "r"
 MASKED = frozenset({"anova", "glm", "mean", "median", "sum"})
 """Kinds whose names are functions of base R."""
 CLIENT = (
+    "brier_score",
     "budget",
     "cohens_kappa",
     "columns",
     "cox_zph",
     "dataset",
     "datasets",
+    "group_differences",
     "plan",
     "predict_survival",
     "private_lm",
@@ -37,14 +39,18 @@ CLIENT = (
     "release",
     "released_tables",
     "reticent_client",
+    "table_one",
+    "table_one_tests",
 )
 STUDY = (
     "anderson_rubin",
     "first_stage",
+    "study_bland_altman",
     "study_corr",
     "study_factor",
     "study_group",
     "study_groups",
+    "study_icc",
     "study_iv",
     "study_lasso",
     "study_main",
@@ -53,9 +59,11 @@ STUDY = (
     "study_partial_corr",
     "study_pca",
     "study_r2",
+    "study_reliability",
     "study_ridge",
     "study_robustness",
     "study_select",
+    "study_sem",
     "study_twin",
 )
 """What is made of a released study for nothing."""
@@ -115,6 +123,7 @@ METHODS = {
     "reticent_cox_zph": ("as.data.frame", "ggplot2::autoplot", "graphics::plot", "print"),
     "summary.reticent_fit": ("print",),
     "reticent_study": ("as.data.frame", "graphics::plot", "print"),
+    "reticent_study_agreement": ("print", "stats::confint"),
     "reticent_study_corr": ("as.data.frame", "as.matrix", "graphics::plot", "print"),
     "reticent_study_factor": ("print",),
     "reticent_study_lasso": ("as.data.frame", "graphics::plot", "print", "stats::coef"),
@@ -127,7 +136,15 @@ METHODS = {
     ),
     "reticent_study_pair": ("print", "stats::confint"),
     "reticent_study_pca": ("graphics::plot", "print"),
+    "reticent_study_reliability": ("print", "stats::confint"),
     "reticent_study_robustness": ("as.data.frame", "graphics::plot", "print"),
+    "reticent_study_sem": (
+        "as.data.frame",
+        "graphics::plot",
+        "print",
+        "stats::coef",
+        "stats::confint",
+    ),
 }
 _HEAD = (
     "# SPDX-License-Identifier: Apache-2.0\n# One function for each kind. Made by "

@@ -150,17 +150,37 @@ column_covariance <- function(moments, places) {
 # A function of the covariance of some columns, by the delta method. Sampling is by the normal law,
 # 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
 delta_of <- function(moments, places, fun) {
+  K <- column_covariance(moments, places)
+  carried_of(moments, places, fun(K), gradients(K, fun))
+}
+
+# Values with symmetric gradients in the covariance of some columns: with their errors, as of delta_of.
+carried_of <- function(moments, places, values, slopes) {
   chosen <- c(1, places)
   S <- moments$sums[chosen, chosen, drop = FALSE]
   K <- centred_moments(S)
-  slopes <- gradients(S, function(s) fun(centred_moments(s)))
-  noise <- through_root(slopes, moments$root[, chosen, drop = FALSE])
-  spread <- lapply(gradients(K, fun), function(G) G %*% K)
-  privacy <- pairwise(noise, function(a, b) moments$sd^2 * sum(a * b))
-  sampling <- pairwise(spread, function(a, b) 2 * sum(a * t(b)) / records_of(moments))
-  leaning <- delta_leaning(moments, slopes, chosen, sampling)
-  variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(slopes)))
-  list(values = fun(K), privacy = privacy, sampling = sampling, leaning = leaning, bse = sqrt(pmax(variance, 0)))
+  turned <- vapply(slopes, function(G) as.vector(G %*% K), numeric(length(K)))
+  flipped <- vapply(slopes, function(G) as.vector(K %*% G), numeric(length(K)))
+  sampling <- 2 / records_of(moments) * crossprod(matrix(turned, length(K)), matrix(flipped, length(K)))
+  inner <- lapply(slopes, slope_in_sums, S = S)
+  moved_of(moments, chosen, values, inner, sampling)
+}
+
+# Values with symmetric gradients in S, and their sampling covariance: with their noise, and what clipping may have moved.
+moved_of <- function(moments, chosen, values, inner, sampling) {
+  noise <- through_root(inner, moments$root[, chosen, drop = FALSE])
+  privacy <- moments$sd^2 * crossprod(vapply(noise, as.vector, numeric(ncol(moments$root)^2)))
+  leaning <- delta_leaning(moments, inner, chosen, sampling)
+  variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(inner)))
+  list(values = values, privacy = privacy, sampling = sampling, leaning = leaning, bse = sqrt(pmax(variance, 0)))
+}
+
+# The gradient in S of what has the gradient G in centred_moments(S) = S11/w - m t(m), m = s1/w.
+slope_in_sums <- function(G, S) {
+  w <- S[1, 1]
+  m <- S[1, -1] / w
+  Gm <- drop(G %*% m)
+  rbind(c(sum(m * Gm) - sum(G * centred_moments(S)), -Gm), cbind(-Gm, G)) / w
 }
 
 delta_leaning <- function(moments, slopes, chosen, sampling) {
@@ -168,19 +188,12 @@ delta_leaning <- function(moments, slopes, chosen, sampling) {
   if (is.null(narrow)) return(unmoved(length(slopes)))
   between <- (moments$sums - narrow$sums)[chosen, chosen, drop = FALSE]
   turned <- through_root(slopes, narrow$root[, chosen, drop = FALSE])
-  noise <- pairwise(turned, function(a, b) narrow$ratio^2 * narrow$sd^2 * sum(a * b))
+  noise <- narrow$ratio^2 * narrow$sd^2 * crossprod(vapply(turned, as.vector, numeric(ncol(narrow$root)^2)))
   moved <- vapply(slopes, function(G) sum(G * between), 0)
   list(moved = narrow$ratio * moved, noise = noise, prior = narrow$typical^2 * sampling)
 }
 
 through_root <- function(slopes, C) lapply(slopes, function(G) C %*% G %*% t(C))
-
-pairwise <- function(items, product) {
-  k <- length(items)
-  found <- matrix(0, k, k)
-  for (i in seq_len(k)) for (j in seq_len(k)) found[i, j] <- product(items[[i]], items[[j]])
-  found
-}
 
 # For each value of the function its symmetric gradient, by central differences.
 gradients <- function(M, fun) {

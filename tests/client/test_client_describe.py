@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.results.group_comparisons import comparison
 from support.client.replying_server import Server, release
 
 mpl.use("Agg")
@@ -109,6 +110,59 @@ def test_intervals_are_in_the_table_where_they_are_asked_for(about: reticent.Des
     assert rows["price, mean"][1] == "6.0000 [5.0000, 7.0000]"
     assert rows["price, 75%"][0] == "9.0000 [8.0000, 10.0000]"
     assert rows["a_b, <x>"][2] == "0.7500 [0.0000, 1.0000]"
+
+
+def test_a_summary_compares_the_groups(about: reticent.Description) -> None:
+    """By hand: d = 1/√(mean of 2.5²), its error of √(0.5² + 0.5²)/2.5 and of s̄²; Welch's χ² is 2."""
+    price, level = about.comparisons()
+    assert price.difference.value == pytest.approx(0.4)
+    wide = np.hypot(*[(3.0**2 - 2.5**2) / 1.959964] * 2) / 2
+    spread = np.hypot(np.sqrt(0.5) / 2.5, 0.4 * wide / (2 * 2.5**2))
+    assert price.difference.bse == pytest.approx(spread, rel=1e-6)
+    assert (price.statistic, price.df) == (pytest.approx(2.0), 1)
+    assert price.pvalue == pytest.approx(0.1572992, abs=1e-6)
+    assert np.isnan(level.difference.value)  # the interval of each share is [0, 1]
+    table = about.tbl_summary()
+    assert table.header == ("zone", *GROUPS, "SMD", "p")
+    rows = {row[0]: row[-2:] for row in table.rows}
+    assert rows["price, mean (SD)"][1] == "0.157"
+    assert rows["price, mean (SD)"][0].startswith("0.40 [")
+    assert rows["price, median"] == ("", "")
+    assert rows["a_b = <x>"] == ("–", "–")
+    assert "SMD" in table.latex()
+    assert list(about.comparisons_frame().index) == ["price", "a_b"]
+
+
+def test_shares_are_compared_as_wald_does() -> None:
+    """Two levels, 900 + 100 and 800 + 200 records without noise: d is −0.1/√((.09 + .16)/2), and the
+    test that of a table of proportions with pooled variances.
+    """
+
+    def group(counts: list[float]) -> dict[str, Any]:
+        N = sum(counts)
+        shares = [
+            figure(c / N, c / N - 0.1, c / N + 0.1)
+            | {"standard_error": (c / N * (1 - c / N) / N) ** 0.5}
+            for c in counts
+        ]
+        return {"level": "x", "number": N, "counts": counts, "count_standard_error": 0.0, "shares": shares}  # fmt: skip
+
+    groups = [group([1700.0, 300.0]), group([900.0, 100.0]), group([800.0, 200.0])]
+    found = comparison({"column": "b", "levels": ["n", "y"], "groups": groups})
+    assert found.difference.value == pytest.approx(-0.1 / 0.125**0.5)
+    assert found.statistic == pytest.approx(0.01 / (2 * 0.85 * 0.15 / 1000))
+    moved = 1e-6
+    up = comparison({"column": "b", "levels": ["n", "y"], "groups": [groups[0], groups[1], group([800 + 1000 * moved, 200 - 1000 * moved])]})  # fmt: skip
+    slope = (up.difference.value - found.difference.value) / moved
+    other = comparison({"column": "b", "levels": ["n", "y"], "groups": [groups[0], group([900 + 1000 * moved, 100 - 1000 * moved]), groups[2]]})  # fmt: skip
+    first = (other.difference.value - found.difference.value) / moved
+    errors = (0.09 / 1000) ** 0.5, (0.16 / 1000) ** 0.5
+    assert found.difference.bse == pytest.approx(np.hypot(slope * errors[1], first * errors[0]), rel=1e-4)  # fmt: skip
+    noisy = [g | {"count_standard_error": 30.0} for g in groups]
+    assert (
+        comparison({"column": "b", "levels": ["n", "y"], "groups": noisy}).statistic
+        < found.statistic / 2
+    )
 
 
 def test_the_frame_is_tidy(about: reticent.Description) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.results.group_estimates import _holm
+from reticent.results.named_test import NamedTest
 from support.client.replying_server import Server, release
 
 mpl.use("Agg")
@@ -62,6 +64,44 @@ def test_differences_have_the_errors_of_both_groups(found: reticent.GroupEstimat
     assert every.to_frame().loc["b - a", "bse"] == pytest.approx(5.0)
     with pytest.raises(KeyError, match="the levels are a, b, <c>"):
         found.differences("d")
+
+
+def test_several_differences_at_once(found: reticent.GroupEstimates) -> None:
+    """As R: ptukey(abs(d)/se*sqrt(2), 3, Inf, lower = FALSE), p.adjust(p, "holm"), qtukey."""
+    every = found.differences()
+    single = every.pvalues()
+    assert single["b - a"] == pytest.approx(0.4237108, abs=1e-6)
+    tukey = every.pvalues("tukey")
+    assert tukey["b - a"] == pytest.approx(0.703015, abs=1e-5)
+    assert every.pvalues("holm")["b - a"] == pytest.approx(1.0)
+    assert every.pvalues("bonferroni")["b - a"] == pytest.approx(1.0)
+    half = every.conf_int(adjust="tukey")[0, 1] - 4
+    assert half == pytest.approx(3.314493 / 2**0.5 * 5, rel=1e-5)
+    wide = every.conf_int(adjust="holm")[0, 1] - 4
+    assert wide == pytest.approx(2.393980 * 5, rel=1e-5)
+    assert "pvalue" in every.to_frame("tukey")
+    with pytest.raises(ValueError, match="all pairs"):
+        found.differences("b").pvalues("tukey")
+    with pytest.raises(ValueError, match="adjust is one of"):
+        every.conf_int(adjust="scheffe")
+
+
+def test_holm_goes_through_p_values_from_the_smallest() -> None:
+    """p.adjust(c(.01, .04, .03, .005), "holm") of R."""
+    found = _holm(np.array([0.01, 0.04, 0.03, 0.005]))
+    assert found.tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_an_analysis_of_variance_has_differences() -> None:
+    groups = [
+        {"level": k, "number": 50.0, "mean": m, "standard_deviation": 1.0, "standard_error": 0.3}
+        for k, m in (("a", 1.0), ("b", 2.0), ("c", 4.0))
+    ]
+    query = {"kind": "anova", "column": "y", "group": "g"}
+    test = NamedTest({"query": query, "result": {"groups": groups}})
+    assert test.differences().values.to_dict() == {"b - a": 1.0, "c - a": 3.0, "c - b": 2.0}
+    with pytest.raises(ValueError, match="of an anova"):
+        NamedTest({"query": {"kind": "t_test"}, "result": {}}).differences()
 
 
 def test_a_table_and_a_plot_hold_every_group(found: reticent.GroupEstimates) -> None:

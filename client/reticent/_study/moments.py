@@ -130,8 +130,8 @@ class NoisePart:
     def of_slopes(self, slopes: Sequence[FloatArray], at: Sequence[int]) -> FloatArray:
         """(k, k) covariance of ⟨G, N⟩ for symmetric G (c, c) in the columns at places `at`."""
         C = self.root[:, at]
-        turned = [C @ G @ C.T for G in slopes]
-        return np.array([[self.sd**2 * float(np.sum(a * b)) for b in turned] for a in turned])
+        turned = np.array([(C @ G @ C.T).ravel() for G in slopes])
+        return np.asarray(self.sd**2 * turned @ turned.T)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -352,18 +352,41 @@ class Moments:
 
         Sampling is by the normal law, 2 tr(GKHK)/n for gradients G, H in K: heavy tails have more.
         """
+        K = self.covariance(places)
+        return self.carried(places, np.asarray(function(K)), gradients(K, function))
+
+    def carried(
+        self, places: Sequence[int], values: FloatArray, slopes: Sequence[FloatArray]
+    ) -> Delta:
+        """Values (k,) with symmetric gradients in the covariance of some columns: with their errors,
+        as of `delta`.
+        """
         chosen = [0, *places]
         S = self.sums[np.ix_(chosen, chosen)]
-        K = _centred(S)
-        slopes = _gradients(S, lambda s: function(_centred(s)))
-        spread = [G @ K for G in _gradients(K, function)]
+        K, inner = _centred(S), [_of_sums(G, S) for G in slopes]
+        turned = [G @ K for G in slopes]
+        flat, flipped = (
+            np.array([M.ravel() for M in Ms]) for Ms in (turned, [M.T for M in turned])
+        )
+        sampling = np.asarray(2 / self.records * flat @ flipped.T)
+        return self.moved(chosen, values, inner, sampling)
+
+    def moved(
+        self,
+        chosen: Sequence[int],
+        values: FloatArray,
+        slopes: Sequence[FloatArray],
+        sampling: FloatArray,
+    ) -> Delta:
+        """Values (k,) with symmetric gradients in S at the places `chosen`, the intercept first,
+        and their sampling covariance: with their noise, and what clipping may have moved.
+        """
         privacy = sum(part.of_slopes(slopes, chosen) for part in self.parts)
-        sampling = [[2 * float(np.sum(a * b.T)) / self.records for b in spread] for a in spread]
-        leaning = self._leaning_of(slopes, chosen, np.array(sampling))
-        return Delta(np.asarray(function(K)), np.asarray(privacy), np.array(sampling), leaning)
+        leaning = self._leaning_of(slopes, chosen, sampling)
+        return Delta(values, np.asarray(privacy), sampling, leaning)
 
     def _leaning_of(
-        self, slopes: list[FloatArray], chosen: list[int], sampling: FloatArray
+        self, slopes: Sequence[FloatArray], chosen: Sequence[int], sampling: FloatArray
     ) -> Leaning:
         """Of values with the gradients `slopes` in S at the places `chosen`, and their sampling
         covariance.
@@ -389,9 +412,19 @@ def _centred(S: FloatArray) -> FloatArray:
     return np.asarray(S[1:, 1:] / weight - np.outer(mean, mean))
 
 
-def _gradients(
-    matrix: FloatArray, function: Callable[[FloatArray], FloatArray]
-) -> list[FloatArray]:
+def _of_sums(G: FloatArray, S: FloatArray) -> FloatArray:
+    """The gradient in S of what has the gradient G in _centred(S) = S₁₁/w − mmᵀ, m = s₁/w."""
+    w = float(S[0, 0])
+    m = S[0, 1:] / w
+    K = _centred(S)
+    found = np.empty_like(S)
+    found[1:, 1:] = G
+    found[0, 1:] = found[1:, 0] = -G @ m
+    found[0, 0] = m @ G @ m - np.sum(G * K)
+    return found / w
+
+
+def gradients(matrix: FloatArray, function: Callable[[FloatArray], FloatArray]) -> list[FloatArray]:
     """For each of the function's k values its symmetric gradient, by central differences."""
     m = len(matrix)
     found = np.zeros((len(np.atleast_1d(function(matrix))), m, m))

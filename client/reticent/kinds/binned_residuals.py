@@ -16,6 +16,7 @@ from reticent._errors import InvalidQuery
 from reticent._release import Release
 from reticent._text import Text, number, text_table
 from reticent._vector import FloatArray
+from reticent.results.brier import BrierScore, brier_score
 from reticent.results.coefficients import Coefficients
 from reticent.results.link import link_name
 
@@ -115,6 +116,23 @@ class BinnedResiduals(Release):
     def observed(self) -> FloatArray:
         """(bins,) the bins' middles and the mean residuals: of a calibrated model, the middles."""
         return np.asarray(self.fitted + self.residuals)
+
+    def brier(self) -> BrierScore:
+        """The Brier score of a logistic model, of the records whose probability is in a bin: with
+        bins from 0 to 1 of all. Free. Raises InvalidQuery for another link.
+
+        >>> ds.residuals(fit, bins=[0, 0.1, 0.2, 0.4, 0.7, 1], epsilon=0.5).brier().conf_int()
+        """
+        if self.query.get("link") != "logit":
+            raise InvalidQuery("A Brier score is of probabilities: of a model with the link logit.")
+        return brier_score(
+            self.numbers,
+            self.residuals,
+            self.standard_deviations,
+            self.fitted,
+            self.privacy_bse,
+            np.array(self.result["clipped"], dtype=np.float64),
+        )
 
     @property
     def nobs(self) -> int:

@@ -10,10 +10,16 @@ import numpy as np
 from reticent import _optional
 from reticent._drawing import SAMPLING
 from reticent._release import Release
-from reticent._text import Text, number
+from reticent._text import Text, number, probability
+from reticent.results.group_comparisons import GroupComparison, comparison, comparisons_frame
 from reticent.results.several import FitTable
 
 Group = Mapping[str, Any]
+_COMPARED = (
+    "SMD: standardised mean difference of the groups (of more than two the mean of all pairs'), in "
+    "brackets its 95 % interval. p: equal means (Welch) or equal shares (Wald). Both count sampling "
+    "and privacy noise, one column at a time."
+)
 _NOTES = (
     "Figures are noisy; in brackets, quartiles.",
     "–: no number. Intervals that count sampling and noise: to_frame(), or table(intervals=True).",
@@ -95,6 +101,43 @@ class Description(Release):
         head = (labels or {}).get(self.by or "", self.by or "")
         return FitTable((head, *self.groups), tuple(rows), notes)
 
+    def comparisons(self) -> tuple[GroupComparison, ...]:
+        """Each column's standardised difference between the groups, and a test of equal means
+        (shares). Free. Raises ValueError without `by`.
+
+        >>> ds.describe(["price"], by="waterfront", epsilon=1.0).comparisons()[0].pvalue
+        """
+        if self.by is None or len(self.groups) < 3:
+            raise ValueError("The description has no groups to compare: ask it with by=.")
+        return tuple(comparison(column) for column in self.result["columns"])
+
+    def comparisons_frame(self) -> Any:
+        """`comparisons` as a pandas.DataFrame; needs pandas."""
+        return comparisons_frame(self.comparisons())
+
+    def tbl_summary(
+        self, *, intervals: bool = False, labels: Mapping[str, str] | None = None
+    ) -> FitTable:
+        """`table` with two more columns, of a description by groups: standardised differences with
+        intervals, and p-values. As R's gtsummary names it.
+
+        >>> ds.describe(["price", "grade"], by="waterfront", epsilon=1.0).tbl_summary().latex()
+        """
+        plain = self.table(intervals=intervals, labels=labels)
+        if self.by is None or len(self.groups) < 3:
+            return plain
+        rows, at = [(*plain.rows[0], "", "")], 1
+        for column, found in zip(self.result["columns"], self.comparisons(), strict=True):
+            cells = _interval_cells if intervals else _usual_cells
+            count = len(cells(column, column["groups"][0]))
+            said = (_standardised(found), probability(found.pvalue))
+            rows += [
+                (*row, *(said if k == 0 else ("", "")))
+                for k, row in enumerate(plain.rows[at : at + count])
+            ]
+            at += count
+        return FitTable((*plain.header, "SMD", "p"), tuple(rows), (*plain.notes, _COMPARED))
+
     def plot(self, column: str | None = None, ax: Any = None) -> Any:
         """Histograms by group with 95 % intervals: of one column in these Axes, or of all in a
         figure; needs matplotlib.
@@ -146,6 +189,13 @@ class Description(Release):
             axes.legend(title=self.by)
         axes.set_xlabel(name)
         axes.set_ylabel("density" if edges else "share")
+
+
+def _standardised(found: GroupComparison) -> str:
+    value, (low, high) = found.difference.value, found.difference.conf_int()
+    if not np.isfinite(value):
+        return "–"
+    return f"{value:.2f} [{low:.2f}, {high:.2f}]" if np.isfinite(low) else f"{value:.2f}"
 
 
 def _figures(column: Mapping[str, Any], group: Group) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from reticent import _optional
 from reticent._errors import InvalidFormula
 from reticent._release import Release
+from reticent._study.agreement import AgreementEstimates, intraclass, limits
 from reticent._study.components import Components, Factors, components, factors
 from reticent._study.correlations import (
     Correlations,
@@ -26,8 +27,11 @@ from reticent._study.lasso import LassoPath, lasso_path
 from reticent._study.mediation import Mediation, mediation
 from reticent._study.model import model, model_of
 from reticent._study.moments import FloatArray, Moments
+from reticent._study.path_text import path_model
+from reticent._study.reliability import Reliability, reliability
 from reticent._study.robustness import SpecificationCurve, varied
 from reticent._study.selection import Selection, ranked, simultaneous
+from reticent._study.structural import StructuralFit, structural
 from reticent._study.twin import twin
 from reticent._text import Text, number
 
@@ -41,7 +45,11 @@ WITHIN = " All columns are deviations from the person's means (person effects)."
 ANALYSES = (
     "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, "
     "robustness, select, "
-    "r2, twin."
+    "r2, sem, reliability, icc, bland_altman, twin."
+)
+WHOLE = (
+    "Structural models, reliability and agreement are about persons, not about deviations from their means: "
+    "ask a study without effects."
 )
 _SHOWN = 10
 """Subsets that a selection lists."""
@@ -235,6 +243,56 @@ class Study(Release):
         fixed = [p for text in controls for p in self._columns.places(text)]
         _different(first, between, last, *fixed)
         return mediation(self._moments, first, between, last, fixed)
+
+    def sem(self, model: str, *, std_lv: bool = False) -> StructuralFit:
+        """Confirmatory factors, paths and structural equations in lavaan's words: `f =~ x1 + x2`,
+        `y ~ x`, `x1 ~~ x2`, `ab := a*b`.
+
+        std_lv: factors of variance 1, in place of first loadings of 1. Raises InvalidFormula, and
+        NotEstimable where the noise is too large, or a solution improper.
+
+        >>> fit = study.sem("size =~ sqft_living + bedrooms + grade; price ~ size")
+        >>> fit.parameter_estimates(), fit.fit_indices["cfi"]
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        read = path_model(model, self._columns, self._moments.names, std_lv)
+        alike = "design_effect" in self.result
+        return structural(self._moments, read, alike=alike, warnings=self.result["warnings"])
+
+    def reliability(self, items: Sequence[str]) -> Reliability:
+        """Cronbach's alpha and McDonald's omega of the sum of some columns, with intervals.
+
+        >>> study.reliability(["sqft_living", "bedrooms", "grade"]).conf_int("omega")
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        places = self._places(items)
+        _different(*places)
+        return reliability(self._moments, places)
+
+    def icc(self, raters: Sequence[str]) -> AgreementEstimates:
+        """Intraclass correlations of columns in the same units: ICC(3,1) and (3,k) of consistency,
+        (2,1) and (2,k) of absolute agreement, of one rater and of the mean of all.
+
+        >>> study.icc(["first_reading", "second_reading"])["ICC(2,1)"]
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        places = self._places(raters)
+        _different(*places)
+        return intraclass(self._moments, places)
+
+    def bland_altman(self, x: str, y: str) -> AgreementEstimates:
+        """The mean of x − y and Bland and Altman's limits of agreement, with intervals.
+
+        >>> study.bland_altman("first_reading", "second_reading").conf_int()
+        """
+        if self._moments.effects:
+            raise InvalidFormula(WHOLE)
+        places = self._columns.one(x), self._columns.one(y)
+        _different(*places)
+        return limits(self._moments, *places)
 
     def r2(self, formula: str) -> tuple[float, float, float]:
         """R² of a formula with an intercept, and the ends of its 95 % interval (by the delta

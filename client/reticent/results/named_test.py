@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from reticent import _optional
 from reticent._drawing import intervals
 from reticent._release import Release
 from reticent._text import Text, number, p_value, paragraph, text_table
+from reticent.results.group_estimates import GroupDifferences, pairwise_differences
 
 _NAMES = {
     "t_test": "t test (Welch)",
@@ -56,6 +59,18 @@ class NamedTest(Release):
     def effect(self) -> float:
         """Of which `estimand` says what it is, in the units of the data."""
         return float(self.result["effect"])
+
+    def differences(self, reference: str | None = None) -> GroupDifferences:
+        """Of the means of every pair of an anova's groups, or of each group from `reference`, free.
+        Raises KeyError for an unknown level, ValueError for a test without group means.
+
+        >>> ds.anova("price", "condition", epsilon=1.0).differences().pvalues("tukey")
+        """
+        groups = self.result.get("groups")
+        if self.query["kind"] != "anova" or not groups:
+            raise ValueError("Differences of groups are of an anova, or of a mean by group.")
+        columns = (np.array([float(g[k]) for g in groups]) for k in ("mean", "standard_error"))
+        return pairwise_differences([str(g["level"]) for g in groups], *columns, reference)
 
     @property
     def estimand(self) -> str:

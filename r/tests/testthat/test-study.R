@@ -38,8 +38,17 @@ fit_parts <- function(fit) {
   )
 }
 
+agreement_parts <- function(found) {
+  list(
+    values = found$estimates$estimate, errors = found$estimates$std.error, privacy_errors = found$estimates$privacy_std.error,
+    intervals = unname(confint(found)), notes = found$notes
+  )
+}
+
 # Each analysis by Python's name, as the parts that the fixture has.
 analyses <- list(
+  bland_altman = function(...) agreement_parts(study_bland_altman(...)),
+  icc = function(...) agreement_parts(study_icc(...)),
   corr = function(...) unclass(study_corr(...)),
   factor = function(...) {
     found <- study_factor(...)
@@ -78,6 +87,18 @@ analyses <- list(
     list(
       term = found$term, formulas = found$formulas, values = table$estimate, bse = table$std.error,
       intervals = table[c("conf.low", "conf.high")]
+    )
+  },
+  reliability = function(...) {
+    agreement_parts(study_reliability(...))
+  },
+  sem = function(study, model, std_lv) {
+    found <- study_sem(study, model, std_lv)
+    rows <- found$estimates
+    list(
+      parameters = paste(rows$lhs, rows$op, rows$rhs), est = rows$est, se = rows$se, privacy_se = rows$privacy_se, std = rows$std.all,
+      std_se = rows$std.se, intervals = unname(confint(found)), fit = unname(found$fit_indices), rsquared = unname(found$rsquared),
+      notes = found$notes
     )
   },
   select = function(...) {

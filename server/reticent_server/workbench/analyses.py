@@ -220,6 +220,36 @@ _EFFECTS = {
 _CAUSAL = "Effects are causal only under assumptions that no release can check."
 
 
+def _structural(study: "Study", model: str) -> Json:
+    fit = study.sem(model)
+    shown = fit.estimates
+    return {
+        "parameters": [str(e).strip() for e in shown],
+        "estimates": _numbers(e.est for e in shown),
+        "standard_errors": _numbers(e.se for e in shown),
+        "privacy_standard_errors": _numbers(e.privacy_se for e in shown),
+        "confidence_intervals": _intervals(e.conf_int() for e in shown),
+        "p_values": _numbers(e.pvalue for e in shown),
+        "standardized": _numbers(e.std_all for e in shown),
+        "fit_indices": {k: _number(v) for k, v in fit.fit_indices.items()},
+        "n": study.nobs,
+        "warnings": list(fit.notes),
+    }
+
+
+def _reliability(study: "Study", items: list[str]) -> Json:
+    found = study.reliability(items)
+    return {
+        "coefficients_of_reliability": ["alpha", "omega"],
+        "estimates": _numbers((found.alpha, found.omega)),
+        "standard_errors": _numbers((found.alpha_bse, found.omega_bse)),
+        "privacy_standard_errors": _numbers((found.alpha_privacy_bse, found.omega_privacy_bse)),
+        "confidence_intervals": _intervals((found.conf_int("alpha"), found.conf_int("omega"))),
+        "n": study.nobs,
+        "warnings": [*found.notes, *study.result["warnings"]],
+    }
+
+
 def _robustness(study: "Study", base: str, variations: list[str], term: str | None) -> Json:
     curve = study.robustness(base, variations, term)
     at = [fit.names.index(curve.term) for fit in curve.fits]
@@ -318,6 +348,26 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
                 ),
             ),
             _mediation,
+        ),
+        StudyAnalysis(
+            "structural", "Factors and paths", "Does a model of factors and paths fit?", "sem",
+            "Normal maximum likelihood, from the study's moments; nothing more is charged",
+            (
+                AnalysisField(
+                    "model", "Model",
+                    "Such as f =~ x1 + x2 + x3; y ~ b*f + x1; x1 ~~ x2; lines end at “;”.",
+                    adds="formula",
+                ),
+            ),
+            _structural,
+        ),
+        StudyAnalysis(
+            "reliability", "Reliability", "How reliable is the sum of some items?", "reliability",
+            "Cronbach's alpha and McDonald's omega, from the study's moments; nothing more is charged",
+            (
+                AnalysisField("items", "Items", "Between commas.", "names", is_list=True),
+            ),
+            _reliability,
         ),
         StudyAnalysis(
             "robustness", "Robustness", "Does a coefficient hold in other specifications?",

@@ -102,13 +102,17 @@ def _printed(visit: Asking, document: Mapping[str, Any]) -> dict[str, Any]:
 
     about = Description(document)
     known = labels(visit.services, document["dataset"])
-    table = about.table(labels=known)
+    table = about.tbl_summary(labels=known)
     by = f"{known.get(about.by, about.by)} = " if about.by else ""
-    heads = [each if k == 0 else f"{by}{each}" for k, each in enumerate(about.groups)]
-    cells = {head: [row[k] for row in table.rows] for k, head in enumerate(heads, 1)}
+    named = {each: f"{by}{each}" for each in about.groups[1:]}
+    cells = {
+        named.get(head, head): [row[k] for row in table.rows]
+        for k, head in enumerate(table.header[1:], 1)
+    }
+    notes = [table.notes[0], *table.notes[len(about.table().notes) :]]
     result = {
         "characteristic": [row[0] for row in table.rows],
         **cells,
-        "warnings": [*(document["result"].get("warnings") or ()), table.notes[0]],
+        "warnings": [*(document["result"].get("warnings") or ()), *notes],
     }
     return {**document, "result": result}

@@ -33,6 +33,8 @@ ASKED: Mapping[str, dict[str, str]] = {
     "correlations": {"variables": "y, x\nk"},
     "partial": {"x": "y", "y": "x", "given": "k, g"},
     "instruments": {"formula": "y ~ x + b | k + b"},
+    "structural": {"model": "y ~ a*x + b; x ~ c*k; ac := a*c"},
+    "reliability": {"items": "y, x, k"},
     "mediation": {"x": "k", "mediator": "x", "y": "y", "controls": "b"},
     "robustness": {"base": "y ~ x", "variations": "+ k\n+ g, y ~ x + k + b", "term": ""},
     "selection": {"response": "y", "candidates": ""},

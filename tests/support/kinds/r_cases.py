@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from reticent import InvalidFormula, NotEstimable
+from reticent._study.agreement import AgreementEstimates
 from reticent._study.fit import StudyFit
 from reticent.kinds.study import Study
 from support.kinds import r_studies
@@ -122,6 +123,44 @@ def _robustness(study: Study, **arguments: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _sem(study: Study, **arguments: Any) -> dict[str, Any]:
+    found = study.sem(**arguments)
+    rows = found.estimates
+    return {
+        "parameters": [str(e) for e in rows],
+        "est": [e.est for e in rows],
+        "se": [e.se for e in rows],
+        "privacy_se": [e.privacy_se for e in rows],
+        "std": [e.std_all for e in rows],
+        "std_se": [e.std_se for e in rows],
+        "intervals": [e.conf_int() for e in rows],
+        "fit": list(found.fit_indices.values()),
+        "rsquared": list(found.rsquared.values()),
+        "notes": list(found.notes),
+    }
+
+
+def _reliability(study: Study, **arguments: Any) -> dict[str, Any]:
+    found = study.reliability(**arguments)
+    return {
+        "values": [found.alpha, found.omega],
+        "errors": [found.alpha_bse, found.omega_bse],
+        "privacy_errors": [found.alpha_privacy_bse, found.omega_privacy_bse],
+        "intervals": [found.conf_int("alpha"), found.conf_int("omega")],
+        "notes": list(found.notes),
+    }
+
+
+def _agreement(found: AgreementEstimates) -> dict[str, Any]:
+    return {
+        "values": found.values,
+        "errors": found.bse,
+        "privacy_errors": found.privacy_bse,
+        "intervals": found.conf_int(),
+        "notes": list(found.notes),
+    }
+
+
 def _twin(study: Study, **arguments: Any) -> dict[str, Any]:
     frame = study.twin(rows=TWINS, **arguments)
     return {
@@ -138,9 +177,11 @@ def _frame(study: Study) -> dict[str, Any]:
 
 
 ANALYSES: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "bland_altman": lambda study, x, y: _agreement(study.bland_altman(x, y)),
     "corr": _corr,
     "factor": _factor,
     "frame": _frame,
+    "icc": lambda study, raters: _agreement(study.icc(raters)),
     "iv": _iv,
     "lasso": _lasso,
     "main": lambda study: fit_of(study.main),
@@ -148,6 +189,8 @@ ANALYSES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "ols": lambda study, formula: fit_of(study.ols(formula)),
     "partial_corr": _partial,
     "pca": _pca,
+    "reliability": _reliability,
+    "sem": _sem,
     "r2": lambda study, formula: {"values": study.r2(formula)},
     "ridge": lambda study, formula, penalty: fit_of(study.ridge(formula, penalty)),
     "robustness": _robustness,
@@ -226,6 +269,27 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
         "robustness",
         {"base": f"{y} ~ size + grade", "variations": ["+ lot"], "term": "grade"},
     )
+    for model in (
+        f"big =~ size + grade + {y}; lot ~~ near",
+        f"big =~ size + a*grade + {y}\nbig ~ b*lot + near; t := a*b^2 - 1 # a comment",
+        f"size ~ a*lot + near; grade ~ b*size; {y} ~ grade + c*size; ab := a*b; all := (ab + a*c)/2",
+        f"big =~ NA*size + u*grade + u*{y}; big ~~ 1*big; grade ~~ 0*lot; size ~~ near",
+        "big =~ size + grade; big ~ lot", "big = size", "size ~ ", "big =~ 2*3*size", "size ~ 1", "size =~ grade + lot + near",
+        "size ~ lot; size ~ lot", "size ~ a*lot; b := a*z", "size ~ lot; a == b", "size ~ 'a'*lot", "size ~ town", "b := 1",
+        "f =~ size + grade; g =~ lot + near; f ~~ g; f ~ g",
+    ):  # fmt: skip
+        yield HOUSES, None, "sem", {"model": model, "std_lv": False}
+    yield HOUSES, None, "sem", {"model": f"big =~ size + grade + {y}", "std_lv": True}
+    yield HOUSES, None, "reliability", {"items": ["size", "grade", y]}
+    yield HOUSES, None, "reliability", {"items": ["size", "grade"]}
+    yield HOUSES, None, "reliability", {"items": ["size"]}
+    yield "noisy", None, "reliability", {"items": ["size", "grade", y]}
+    yield "bared", None, "sem", {"model": f"{y} ~ gains + size", "std_lv": False}
+    yield "bared", None, "reliability", {"items": ["gains", "size", y]}
+    yield HOUSES, None, "icc", {"raters": ["size", "grade", "lot"]}
+    yield HOUSES, None, "icc", {"raters": ["size"]}
+    yield HOUSES, None, "bland_altman", {"x": "size", "y": "grade"}
+    yield "bared", None, "bland_altman", {"x": "size", "y": "gains"}
     yield HOUSES, None, "r2", {"formula": f"{y} ~ size + grade"}
     yield HOUSES, None, "r2", {"formula": f"{y} ~ 0 + size"}
     yield HOUSES, None, "twin", {"variables": [y, "size", "near"]}
@@ -260,6 +324,7 @@ def _of_persons(name: str) -> Iterator[tuple[str, str | None, str, dict[str, Any
         yield name, None, "ols", {"formula": formula}
     yield name, None, "main", {}
     yield name, None, "corr", {"variables": None}
+    yield name, None, "sem", {"model": "y ~ x0; x0 ~ x1", "std_lv": False}
     yield name, None, "iv", {"formula": "y ~ x0 | x1"}
     yield name, None, "lasso", {"formula": "y ~ x0 + x1"}
     yield name, None, "r2", {"formula": "y ~ x0 + x1"}

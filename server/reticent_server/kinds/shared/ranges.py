@@ -59,10 +59,10 @@ class ClipRange:
         )
 
 
-def clip_range(facts: DatasetFacts, column: Column) -> ClipRange:
-    """The range of a column with an order, by the rule above."""
+def clip_range(facts: DatasetFacts, column: Column, reach: float = REACH) -> ClipRange:
+    """The range of a column with an order, by the rule above; reach: in the place of REACH."""
     known = facts.profile.columns.get(column.name) if facts.profile else None
-    ends = _likely_ends(known) if known and known.quantiles else None
+    ends = _likely_ends(known, reach) if known and known.quantiles else None
     lower, upper = ends or (column.lower, column.upper)
     lower, upper = max(lower, column.lower), min(upper, column.upper)
     if upper - lower <= _LEAST * (column.upper - column.lower):
@@ -110,14 +110,14 @@ def public_sd(facts: DatasetFacts, column: Column) -> float | None:
     return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
-def _likely_ends(known: ColumnProfile) -> tuple[float, float] | None:
+def _likely_ends(known: ColumnProfile, reach: float) -> tuple[float, float] | None:
     """None where a single quantile was reliable."""
     q = known.quantiles or ()
     p = known.probabilities[: len(q)]
     if len(q) < 2 or not p[0] < 0.5 < p[-1]:
         return None
     middle = float(np.interp(0.5, p, q))
-    low, high = REACH / -float(ndtri(p[0])), REACH / float(ndtri(p[-1]))
+    low, high = reach / -float(ndtri(p[0])), reach / float(ndtri(p[-1]))
     return middle - low * (middle - q[0]), middle + high * (q[-1] - middle)
 
 
