@@ -12,10 +12,11 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.treatment_effect.estimate import FEW, HEAVY, POOR
+from reticent_server.fitting.row_tail import RowCut
+from reticent_server.kinds.treatment_effect.estimate import FEW, HEAVY, POOR, steep
 from reticent_server.kinds.treatment_effect.kind import KIND, TreatmentEffect
-from reticent_server.kinds.treatment_effect.nuisance import root
-from reticent_server.kinds.treatment_effect.records import Centres, Influence, Records
+from reticent_server.kinds.treatment_effect.nuisance import Nuisance, root
+from reticent_server.kinds.treatment_effect.records import AdjustedRecords, Centres, Influence
 from reticent_server.kinds.treatment_effect.targets import TARGETS
 from support.fits.regressions import HUGE_RHO, whole
 from support.kinds.named_tests import facts, offer
@@ -114,6 +115,7 @@ def test_g_computation_is_the_models_effect_with_the_models_error() -> None:
     found = outcome(KIND.plan(known(4000), query, EXACT), whole(t))
     assert found.effect == pytest.approx(given["outcome"][1], abs=1e-4)
     assert found.models_standard_error == pytest.approx(0.2, rel=0.01)
+    assert found.standard_error == pytest.approx(0.2, rel=0.05)
     assert found.overlap is None
     assert found.balance is None
 
@@ -175,11 +177,11 @@ def test_derivatives_are_those_of_the_influences(estimand: str) -> None:
     t, h = table(200), 1e-5
     t["y"] = np.clip(t["y"] / 20 + 0.5, 0, 1)
     plan: Any = KIND.plan(known(200), TreatmentEffect("y", "a", "x + z", estimand), offer(1))  # type: ignore[arg-type]
-    gamma, beta = np.array([0.1, 0.5, -0.3]), np.array([0.2, 0.4, 0.3, -0.1])
+    gamma, beta = np.array([0.1, 2.5, -1.3]), np.array([0.2, 0.4, 0.3, -0.1])
 
     def influences(g: Any, b: Any) -> Any:
         nuisances = [replace_nuisance(each) for each in (g, b)]
-        records: Records = replace(
+        records: AdjustedRecords = replace(
             plan.records, propensity=nuisances[0], outcome=nuisances[1], link="logit"
         )
         return Influence(records, Centres(0.9, 1.1, 0.8, 0.1, 0.05, -0.05)).of(whole(t))
@@ -193,8 +195,6 @@ def test_derivatives_are_those_of_the_influences(estimand: str) -> None:
 
 
 def replace_nuisance(coefficients: Any) -> Any:
-    from reticent_server.kinds.treatment_effect.nuisance import Nuisance
-
     return Nuisance(coefficients, np.eye(len(coefficients)))
 
 
@@ -277,6 +277,22 @@ def test_two_levels_are_a_treatment_and_conditions_leave_records_out() -> None:
     alone = outcome(KIND.plan(known(len(kept["a"])), query, EXACT), whole(kept))
     assert found.effect == pytest.approx(alone.effect, abs=2e-3)
     assert found.standard_error == pytest.approx(alone.standard_error, rel=0.02)
+
+
+def test_tails_of_influences_and_of_residuals_both_decline() -> None:
+    cut = RowCut(length=1.0, beyond=10.0, alpha=3.0, excess=1.0)
+    assert steep(cut)
+    assert steep(replace(cut, bulk=2.0))
+    assert not steep(replace(cut, bulk=1.3))
+    assert not steep(replace(cut, alpha=1.8))
+
+
+def test_the_noise_of_the_effects_own_sum_is_in_its_error() -> None:
+    t = table(40_000)
+    plan: Any = KIND.plan(known(40_000), TreatmentEffect("y", "a", "x + z", **models(t)), offer(1))
+    found = outcome(plan, whole(t))
+    assert found.privacy_standard_error > 0.5 * plan.precision.privacy[0]
+    assert found.standard_error > found.privacy_standard_error
 
 
 def test_a_root_of_a_covariance_is_one() -> None:

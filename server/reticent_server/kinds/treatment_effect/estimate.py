@@ -19,8 +19,8 @@ from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import OpenInterval, Share, Size
 from reticent_server.fitting.row_tail import RowCut, leaning
 from reticent_server.fitting.trust import clear, heavy_tails
-from reticent_server.kinds.treatment_effect.overlap import Histogram, Overlap
-from reticent_server.kinds.treatment_effect.records import HALF, REACH, Centres, Records
+from reticent_server.kinds.treatment_effect.overlap import Overlap, PropensityHistogram
+from reticent_server.kinds.treatment_effect.records import HALF, REACH, AdjustedRecords, Centres
 
 BEYOND = 0.05
 """Of the records, beyond the trimming bounds: more, and the effect is one of another population."""
@@ -65,7 +65,7 @@ NO_BALANCE = "There is no balance table, as no profile tells how the covariates 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Balance:
+class CovariateBalance:
     """Standardised mean differences of k covariates: before and after (k,), and the standard errors
     of their privacy noise (k,).
     """
@@ -105,7 +105,7 @@ class TreatmentEffectResult:
     beyond: float | None = None
     tail_index: Annotated[float, Gt(0)] | None = None
     overlap: Overlap | None = None
-    balance: Balance | None = None
+    balance: CovariateBalance | None = None
 
 
 WORDS = {
@@ -124,10 +124,10 @@ class Found:
     """
 
     centres: Centres
-    records: Records
+    records: AdjustedRecords
     products: float
     relative: float
-    histogram: Histogram | None
+    histogram: PropensityHistogram | None
     balance: FloatArray | None
     balance_sd: float
     sums: FloatArray
@@ -138,9 +138,9 @@ class Found:
         cls,
         arms: Released,
         balance: list[Released],
-        seen: Histogram | None,
+        seen: PropensityHistogram | None,
         largest: float,
-        records: Records,
+        records: AdjustedRecords,
         n: int,
     ) -> "Found":
         """From the released sums of an ArmsMap."""
@@ -203,7 +203,7 @@ def effect_result(
     allowance = leaning(1) * _excess(sums.cut, found) / n
     error = hypot(rest, allowance)
     balance, seen = _balance(found, names), found.histogram
-    told = found.histogram is None or (sums.cut.told and _steep(sums.cut))
+    told = found.histogram is None or (sums.cut.told and steep(sums.cut))
     refused = _refusals(found, allowance, rest, told=told)
     return TreatmentEffectResult(
         effect=effect,
@@ -235,7 +235,7 @@ def models_error(derivatives: Released, n: int) -> float:
     return sqrt(max(squared, 0.0)) / n
 
 
-def _steep(cut: RowCut) -> bool:
+def steep(cut: RowCut) -> bool:
     """Whether tails of influences and, where they are known, of residuals fall fast enough."""
     return cut.alpha >= LEAST_INDEX and (cut.bulk is None or cut.bulk >= STEEP)
 
@@ -259,7 +259,7 @@ def _refusals(found: Found, allowance: float, rest: float, *, told: bool) -> lis
     return said
 
 
-def _warnings(found: Found, balance: Balance | None) -> list[str]:
+def _warnings(found: Found, balance: CovariateBalance | None) -> list[str]:
     models = (
         ("propensity model", found.records.propensity),
         ("outcome model", found.records.outcome),
@@ -283,7 +283,7 @@ def _warnings(found: Found, balance: Balance | None) -> list[str]:
     return [*said, IMBALANCE.format(limit=IMBALANCED, names=", ".join(apart))] if apart else said
 
 
-def _balance(found: Found, names: tuple[str, ...]) -> Balance | None:
+def _balance(found: Found, names: tuple[str, ...]) -> CovariateBalance | None:
     if found.balance is None or found.histogram is None:
         return None
     controls, treated = (max(each, 1.0) for each in found.histogram.numbers)
@@ -291,7 +291,7 @@ def _balance(found: Found, names: tuple[str, ...]) -> Balance | None:
     _, S1, S0 = found.sums
     before, after = t / treated - c / controls, wt / S1 - wc / S0
     k = len(before)
-    return Balance(
+    return CovariateBalance(
         terms=list(names),
         before=before.tolist(),
         before_standard_errors=[found.balance_sd * hypot(1 / treated, 1 / controls)] * k,

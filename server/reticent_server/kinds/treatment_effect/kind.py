@@ -27,9 +27,9 @@ from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.treatment_effect.estimate import TreatmentEffectResult
-from reticent_server.kinds.treatment_effect.nuisance import Fitted, NuisanceSource, given
+from reticent_server.kinds.treatment_effect.nuisance import FittedFirst, NuisanceSource, given
 from reticent_server.kinds.treatment_effect.plan import TreatmentEffectPlan, shares_of
-from reticent_server.kinds.treatment_effect.records import Records
+from reticent_server.kinds.treatment_effect.records import AdjustedRecords
 from reticent_server.kinds.treatment_effect.targets import TARGETS
 
 MAX_TERMS = 64  # as many columns as a design may have
@@ -120,7 +120,7 @@ def _plan(facts: DatasetFacts, query: TreatmentEffect, offer: PrivacyCost) -> Tr
     left = rho - sum(plan.rho for plan in fits)
     centre, spread, known = _spread(design, rows)
     link, target = query.outcome_link, TARGETS[query.estimand]
-    records = Records(design, treated, target, query.trim, None, None, link, centre, spread)
+    records = AdjustedRecords(design, treated, target, query.trim, None, None, link, centre, spread)
     return TreatmentEffectPlan(
         records=records,
         propensity=propensity,
@@ -191,7 +191,7 @@ def _propensity(
         return given(query.propensity, query.propensity_noise)
     asked = Glm("y ~ x", "binomial", target="likelihood")  # the design is given
     model = replace(design, response=treated)
-    return Fitted(plan_glm(facts, model, asked, int(_PROPENSITY * rho)), noise_only=True)
+    return FittedFirst(plan_glm(facts, model, asked, int(_PROPENSITY * rho)), noise_only=True)
 
 
 def _outcome(
@@ -207,7 +207,7 @@ def _outcome(
     model = replace(design, terms=(treated, *design.terms))
     share = _OUTCOME if query.estimator == "aipw" else 2 * _OUTCOME
     plan = plan_linear_regression(facts, model, asked, int(share * rho))
-    return Fitted(plan, noise_only=False)
+    return FittedFirst(plan, noise_only=False)
 
 
 def _match(which: str, given_: int, names: tuple[str, ...]) -> None:

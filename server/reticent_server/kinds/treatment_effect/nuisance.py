@@ -55,7 +55,7 @@ class NuisanceSource(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given(NuisanceSource):
+class GivenModel(NuisanceSource):
     """A model that was released before."""
 
     nuisance: Nuisance
@@ -66,7 +66,7 @@ class Given(NuisanceSource):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted(NuisanceSource):
+class FittedFirst(NuisanceSource):
     """A model that is fitted first. noise_only: whether the covariance is that of the privacy noise
     alone, or of sampling as well.
     """
@@ -87,11 +87,11 @@ class Fitted(NuisanceSource):
 
 def given(
     coefficients: tuple[float, ...], covariance: tuple[tuple[float, ...], ...] | None
-) -> Given:
+) -> GivenModel:
     """Raises InvalidQuery for a covariance that is none."""
     q = len(coefficients)
     V = np.zeros((q, q)) if covariance is None else _square(covariance, q)
-    return Given(Nuisance(np.array(coefficients), root(V)))
+    return GivenModel(Nuisance(np.array(coefficients), root(V)))
 
 
 def _square(rows: tuple[tuple[float, ...], ...], q: int) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.results import Size
 from reticent_server.fitting.trust import clear
-from reticent_server.kinds.treatment_effect.targets import Target
+from reticent_server.kinds.treatment_effect.targets import EffectTarget
 
 BINS = 20  # of the propensity: a twentieth each, the outer ones up to the trimming bound
 _FEW = 5.0  # records whose weight the first sums may cut: they only centre
@@ -30,7 +30,7 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
+class PropensityHistogram:
     """counts: (2, B) of controls and of the treated; sd: of the noise of one. edges: (B + 1,)."""
 
     edges: FloatArray
@@ -53,17 +53,17 @@ class Histogram:
         """Whether both arms are above the noise (fitting.trust.clear)."""
         return bool(clear(min(self.numbers), self.number_sd))
 
-    def weights(self, target: Target) -> FloatArray:
+    def weights(self, target: EffectTarget) -> FloatArray:
         """(2, B) of the controls and the treated at each bin's middle."""
         return self._weights(target, (self.edges[1:] + self.edges[:-1]) / 2)
 
-    def _weights(self, target: Target, e: FloatArray) -> FloatArray:
+    def _weights(self, target: EffectTarget, e: FloatArray) -> FloatArray:
         """(2, k) at propensities (k,), within the trimming bounds."""
         e = np.clip(e, self.edges[1], self.edges[-2])
         w = target.weights(e, np.ones_like(e))
         return np.stack([w.control, w.treated])
 
-    def largest(self, target: Target) -> float:
+    def largest(self, target: EffectTarget) -> float:
         """The weight that few records are beyond."""
         low, high = (self._weights(target, e) for e in (self.edges[:-1], self.edges[1:]))
         w, N = np.maximum(low, high).ravel(), self.counts.ravel()
@@ -73,14 +73,14 @@ class Histogram:
         least = max(_FEW, self.number_sd)
         return float(w[order][min(int(np.sum(beyond < least)), len(w) - 1)])
 
-    def effective(self, target: Target) -> tuple[float, float]:
+    def effective(self, target: EffectTarget) -> tuple[float, float]:
         """(Σw)²/Σw² of the controls and of the treated."""
         w, N = self.weights(target), np.maximum(self.counts, 0.0)
         squares = np.maximum((w**2 * N).sum(axis=1), np.finfo(float).tiny)
         controls, treated = ((w * N).sum(axis=1) ** 2 / squares).tolist()
         return controls, treated
 
-    def beyond(self, target: Target) -> tuple[float, float]:
+    def beyond(self, target: EffectTarget) -> tuple[float, float]:
         """The share of records with propensities at which weights are cut, and its noise."""
         ends = [at for at, open_ in ((0, target.low), (-1, target.high)) if open_]
         total = max(float(self.counts.sum()), 1.0)
@@ -97,9 +97,9 @@ class Histogram:
         )
 
 
-def histogram(released: Released, edges: FloatArray) -> Histogram:
+def histogram(released: Released, edges: FloatArray) -> PropensityHistogram:
     """Of the released counts of an OverlapMap."""
-    return Histogram(edges, released.values.reshape(2, -1), released.sd)
+    return PropensityHistogram(edges, released.values.reshape(2, -1), released.sd)
 
 
 def public_edges(trim: float) -> FloatArray:

@@ -76,17 +76,17 @@ from reticent_server.kinds.treatment_effect.estimate import (
 from reticent_server.kinds.treatment_effect.nuisance import Nuisance, NuisanceSource
 from reticent_server.kinds.treatment_effect.overlap import (
     BINS,
-    Histogram,
+    PropensityHistogram,
     histogram,
     public_edges,
 )
 from reticent_server.kinds.treatment_effect.records import (
+    AdjustedRecords,
     ArmsMap,
     EffectMap,
     Influence,
-    LengthsMap,
+    InfluenceLengthsMap,
     OverlapMap,
-    Records,
 )
 from reticent_server.mechanisms import noisy_sum
 
@@ -127,7 +127,7 @@ class TreatmentEffectPlan(Planned):
     spread is of a profile.
     """
 
-    records: Records
+    records: AdjustedRecords
     propensity: NuisanceSource | None
     outcome: NuisanceSource | None
     shares: Shares
@@ -232,7 +232,7 @@ class TreatmentEffectPlan(Planned):
         sums, derivatives = yield SumStep("effect", parts, EffectMap(influence, cut.length))
         return self._result(found, EffectSums(sums, derivatives, cut, SQUARE))
 
-    def _modelled(self) -> Generator[Step, tuple[Released, ...], Records]:
+    def _modelled(self) -> Generator[Step, tuple[Released, ...], AdjustedRecords]:
         propensity = outcome = None
         if self.propensity is not None:
             propensity = yield from self.propensity.released()
@@ -241,7 +241,7 @@ class TreatmentEffectPlan(Planned):
         return replace(self.records, propensity=propensity, outcome=outcome)
 
     def _arms(
-        self, records: Records, seen: Histogram | None
+        self, records: AdjustedRecords, seen: PropensityHistogram | None
     ) -> Generator[Step, tuple[Released, ...], Found]:
         largest = 1.0 if seen is None else seen.largest(records.target)
         clip = MODEL_CLIP if seen is None else ARMS_CLIP
@@ -265,7 +265,9 @@ class TreatmentEffectPlan(Planned):
         parts = [effects.part(shares.lengths, m), derivatives.part(shares.short, m)]
         if shares.residuals:
             parts.append(effects.part(shares.residuals, m))
-        step = SumStep("lengths", tuple(parts), LengthsMap(influence, effects, derivatives))
+        step = SumStep(
+            "lengths", tuple(parts), InfluenceLengthsMap(influence, effects, derivatives)
+        )
         first, second, *residuals = yield step
         cut = chosen_cut(effects, first, self.n, self.rank).of_likelihood
         if residuals:  # the slope before a cut tells tails of residuals, not of their products
@@ -273,7 +275,7 @@ class TreatmentEffectPlan(Planned):
         least = max(self.rank, _CUT_DERIVATIVES * self.n)
         return cut, chosen_cut(derivatives, second, self.n, least).length
 
-    def _derivatives(self, records: Records, longest: float) -> VectorSum:
+    def _derivatives(self, records: AdjustedRecords, longest: float) -> VectorSum:
         models: tuple[Nuisance | None, ...] = (records.propensity, records.outcome)
         size = sum(len(each.root) for each in models if each is not None)
         return VectorSum(size, longest, self.shares.derivatives, self.unit_rows)

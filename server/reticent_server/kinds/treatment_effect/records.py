@@ -29,7 +29,7 @@ from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.fitting.row_tail import LengthGrid
 from reticent_server.kinds.binned_residuals.links import MEANS
 from reticent_server.kinds.treatment_effect.nuisance import Nuisance
-from reticent_server.kinds.treatment_effect.targets import Target, Weights
+from reticent_server.kinds.treatment_effect.targets import EffectTarget, Weights
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 
 HALF = 0.5  # of g in the first sums, which are dearer the longer a record's are
@@ -54,14 +54,14 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Records:
+class AdjustedRecords:
     """How records are read. propensity None: without weights; outcome None: m is `centre`. spread:
     of the response, public. trim: t.
     """
 
     design: Design
     treated: Term
-    target: Target
+    target: EffectTarget
     trim: float
     propensity: Nuisance | None
     outcome: Nuisance | None
@@ -125,7 +125,7 @@ def _linear(coefficients: FloatArray, x: FloatArray) -> FloatArray:
 class OverlapMap:
     """(rows,) arm · bins + the bin of the propensity. edges: (bins + 1,) from 0 to 1."""
 
-    records: Records
+    records: AdjustedRecords
     edges: FloatArray
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
@@ -143,7 +143,7 @@ class ArmsMap:
     rows) (A, 1 − A, Aw₁/W, (1 − A)w₀/W) ⊗ z.
     """
 
-    records: Records
+    records: AdjustedRecords
     largest: float
     locations: FloatArray | None
 
@@ -189,7 +189,7 @@ class Centres:
 class Influence:
     """ψ of records and its derivatives, about released centres."""
 
-    records: Records
+    records: AdjustedRecords
     centres: Centres
 
     def of(self, block: Block) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +229,7 @@ class Influence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LengthsMap:
+class InfluenceLengthsMap:
     """(rows,) the positions of |ψ| and of ‖R∂ψ‖ on public grids; with weights that of |y − m| too."""
 
     influence: Influence

@@ -38,7 +38,7 @@ class Weights:
     control_slope: FloatArray
 
 
-class Target(ABC):
+class EffectTarget(ABC):
     """Whose effect. low, high: whether propensities near 0 or near 1 have weights without bound.
     most: the largest g.
     """
@@ -52,7 +52,7 @@ class Target(ABC):
         """Of propensities (rows,) and 0/1 treatments (rows,)."""
 
 
-class _All(Target):
+class _All(EffectTarget):
     low, high = True, True
 
     def weights(self, e: FloatArray, treated: FloatArray) -> Weights:  # noqa: ARG002
@@ -60,7 +60,7 @@ class _All(Target):
         return Weights(one, 1 / e, 1 / (1 - e), none, -(1 - e) / e, e / (1 - e))
 
 
-class _Treated(Target):
+class _Treated(EffectTarget):
     high = True
 
     def weights(self, e: FloatArray, treated: FloatArray) -> Weights:
@@ -68,7 +68,7 @@ class _Treated(Target):
         return Weights(treated, one, odds, none, none, odds)
 
 
-class _Controls(Target):
+class _Controls(EffectTarget):
     low = True
 
     def weights(self, e: FloatArray, treated: FloatArray) -> Weights:
@@ -76,7 +76,7 @@ class _Controls(Target):
         return Weights(1 - treated, odds, one, none, -odds, none)
 
 
-class _Overlap(Target):
+class _Overlap(EffectTarget):
     most = 0.25
 
     def weights(self, e: FloatArray, treated: FloatArray) -> Weights:  # noqa: ARG002
@@ -84,7 +84,7 @@ class _Overlap(Target):
         return Weights(h, 1 - e, e, h * (1 - 2 * e), -h, h)
 
 
-TARGETS: Mapping[str, Target] = {
+TARGETS: Mapping[str, EffectTarget] = {
     "ate": _All(),
     "att": _Treated(),
     "atc": _Controls(),
