@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupDifferences, GroupEstimates
@@ -174,6 +175,7 @@ __all__ = [
     "SurvivalCurves",
     "TestResults",
     "TransportError",
+    "TreatmentEffectResults",
     "Twin",
     "Unauthorized",
     "UnexpectedReply",
@@ -241,6 +243,7 @@ _MODULES = {
     "LocationScaleResults": "kinds.location_scale",
     "LogRankTest": "kinds.log_rank",
     "RocCurve": "kinds.roc",
+    "TreatmentEffectResults": "kinds.treatment_effect",
     "MissingDependency": "_errors",
     "NamedTest": "results.named_test",
     "NoReply": "_release",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from reticent.kinds.hypothesis_test import TestResults
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
+    from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.coefficients import Coefficients
     from reticent.results.group_regressions import GroupRegressions
     from reticent.results.regression import RegressionResults
@@ -416,6 +417,56 @@ class Dataset(Methods):
         spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
         answer: BinnedResiduals | NoReply = self._ask("binned_residuals", values, spending)
         return answer
+
+    def ate(
+        self,
+        y: str,
+        treatment: str,
+        covariates: str | None = None,
+        *,
+        estimand: str = "ate",
+        estimator: str = "aipw",
+        propensity: "Coefficients | None" = None,
+        outcome: "Coefficients | None" = None,
+        trim: float = 0.05,
+        where: str | None = None,
+        confidence_level: float = 0.95,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "TreatmentEffectResults | NoReply":
+        """The average effect of a treatment: `treatment_effect`, also at models that were released
+        before, whose coefficients and errors it takes over.
+
+        covariates: what is adjusted for; left out: the terms of the released models. propensity: a
+        released logit of the treatment on the covariates; outcome: a released regression of y on the
+        treatment and the same covariates. Those that are not given are fitted within the question.
+
+        >>> logit = ds.logit("waterfront ~ grade + sqft_living", epsilon=1.0)
+        >>> found = ds.ate("price", "waterfront", propensity=logit, estimand="att", epsilon=1.0)
+        >>> found.effect, found.conf_int()
+        """
+        from reticent.kinds.treatment_effect import models_of  # noqa: PLC0415
+
+        values = {
+            "y": y,
+            "treatment": treatment,
+            "covariates": covariates,
+            "estimand": estimand,
+            "estimator": estimator,
+            "trim": trim,
+            "where": where,
+            "confidence_level": confidence_level,
+        } | models_of(treatment, propensity, outcome)
+        spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
+        answer: TreatmentEffectResults | NoReply = self._ask("treatment_effect", values, spending)
+        return answer
+
+    def att(
+        self, y: str, treatment: str, covariates: str | None = None, **more: Any
+    ) -> "TreatmentEffectResults | NoReply":
+        """The average effect on the treated: `ate` with estimand="att"."""
+        return self.ate(y, treatment, covariates, **(more | {"estimand": "att"}))
 
     def subsample_aggregate(
         self,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from reticent._checks import FLAG, HAZARDS, NAME, NUMBER, QUERY, TEXT, WHOLE, either, several, word
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reticent.kinds.roc import RocCurve
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
     from reticent.results.group_regressions import GroupRegressions
@@ -227,6 +228,24 @@ QUESTIONS: Mapping[str, Question] = {
             Field("cutoff", NUMBER),
             Field("bandwidth", NUMBER),
             Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
+    "treatment_effect": Question(
+        "treatment_effect",
+        (
+            Field("y", TEXT),
+            Field("treatment", TEXT),
+            Field("covariates", TEXT),
+            Field("estimand", TEXT, "ate"),
+            Field("estimator", TEXT, "aipw"),
+            Field("where", TEXT, None),
+            Field("propensity", several(NUMBER), None, keyword=True),
+            Field("propensity_noise", several(several(NUMBER)), None, keyword=True),
+            Field("outcome", several(NUMBER), None, keyword=True),
+            Field("outcome_covariance", several(several(NUMBER)), None, keyword=True),
+            Field("outcome_link", TEXT, "identity", keyword=True),
+            Field("trim", NUMBER, 0.05, keyword=True),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
@@ -1162,6 +1181,72 @@ class Methods:
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: DiscontinuityResults | NoReply = self._ask("discontinuity", values, spending)
+        return answer
+
+    def treatment_effect(
+        self,
+        y: str,
+        treatment: str,
+        covariates: str,
+        estimand: Literal["ate", "att", "atc", "overlap"] = "ate",
+        estimator: Literal["aipw", "ipw", "gcomp"] = "aipw",
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        propensity: Iterable[float] | None = None,
+        propensity_noise: Iterable[Sequence[float]] | None = None,
+        outcome: Iterable[float] | None = None,
+        outcome_covariance: Iterable[Sequence[float]] | None = None,
+        outcome_link: Literal["identity", "logit", "log"] = "identity",
+        trim: float = 0.05,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "TreatmentEffectResults | NoReply":
+        """What does a treatment change, others equal? The average effect by propensity weights,
+        doubly robust (AIPW), or by g-computation; with overlap and balance.
+
+        - y: The response, a column or a function of one.
+        - treatment: A 0/1 column, or one of two levels.
+        - covariates: What both models adjust for, such as `age + C(g) + x1:x2`.
+        - estimand: "ate", "att", "atc" or "overlap". Whose effect: of all, of the treated, of
+          the controls, or of those who might be either (overlap weights, for poor overlap).
+        - estimator: "aipw", "ipw" or "gcomp". aipw: weights and a model of the response, right
+          where either is (doubly robust); ipw: weights alone; gcomp: the model alone.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - propensity: Of a released logit of the treatment on the covariates, the intercept
+          first; None: fitted first, for 30 % of the budget.
+        - propensity_noise: The covariance of their privacy noise; None: none.
+        - outcome: Of a released regression of y on the treatment and the covariates, in this
+          order after the intercept; None: least squares, fitted first for 25 % of the budget.
+        - outcome_covariance: Their covariance, of sampling and noise; None: none.
+        - outcome_link: "identity", "logit" or "log". Of the released regression.
+        - trim: 0.001 to 0.25. Propensities are cut to [trim, 1 − trim], so weights to 1/trim.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att", epsilon=2.0)
+        """
+        values = {
+            "y": y,
+            "treatment": treatment,
+            "covariates": covariates,
+            "estimand": estimand,
+            "estimator": estimator,
+            "where": where,
+            "propensity": propensity,
+            "propensity_noise": propensity_noise,
+            "outcome": outcome,
+            "outcome_covariance": outcome_covariance,
+            "outcome_link": outcome_link,
+            "trim": trim,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: TreatmentEffectResults | NoReply = self._ask("treatment_effect", values, spending)
         return answer
 
     def quantile_regression(

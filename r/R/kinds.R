@@ -86,6 +86,11 @@ discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, 
   ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
 }
 
+treatment_effect <- function(dataset, y, treatment, covariates, estimand = "ate", estimator = "aipw", where = NULL, epsilon, delta = NULL, propensity = NULL, propensity_noise = NULL, outcome = NULL, outcome_covariance = NULL, outcome_link = "identity", trim = 0.05, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, treatment = treatment, covariates = covariates, estimand = estimand, estimator = estimator, where = where, propensity = propensity, propensity_noise = propensity_noise, outcome = outcome, outcome_covariance = outcome_covariance, outcome_link = outcome_link, trim = trim, confidence_level = confidence_level)
+  ask(dataset, "treatment_effect", fields, epsilon, delta, idempotency_key, c("propensity", "propensity_noise", "outcome", "outcome_covariance"))
+}
+
 quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, by = NULL, idempotency_key = NULL) {
   fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level, by = by)
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)

@@ -123,6 +123,13 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "binned_residuals": (
         {"kind": "binned_residuals", "formula": "y ~ x", "coefficients": [0.0, 1.0], "scale": 1.0}, 0.1,
     ),
+    "treatment_effect": (
+        {
+            "kind": "treatment_effect", "y": "y", "treatment": "b", "covariates": "x",
+            "propensity": [0.0, 1.0], "outcome": [0.0, 0.5, 1.0],
+        },
+        0.1,
+    ),
     "subsample_aggregate": (
         {"kind": "subsample_aggregate", "model": {"kind": "location_scale"} | Y}, 0.02,
     ),

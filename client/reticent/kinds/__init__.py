@@ -29,6 +29,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "event_study": ("kinds.event_study", "EventStudyResults"),
     "glm": ("results.regression", "RegressionResults"),
     "discontinuity": ("kinds.discontinuity", "DiscontinuityResults"),
+    "treatment_effect": ("kinds.treatment_effect", "TreatmentEffectResults"),
     "subsample_aggregate": ("kinds.subsample_aggregate", "BlockResults"),
     "quantile_regression": ("kinds.quantile_regression", "QuantileRegressionResults"),
     "survival_curve": ("kinds.survival_curve", "SurvivalCurves"),

@@ -39,6 +39,7 @@ from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGG
 from reticent_server.kinds.sum.kind import KIND as SUM
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL_CURVE
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
+from reticent_server.kinds.treatment_effect.kind import KIND as TREATMENT_EFFECT
 
 KINDS: tuple[Kind[Any], ...] = (
     COUNT,
@@ -58,6 +59,7 @@ KINDS: tuple[Kind[Any], ...] = (
     EVENT_STUDY,
     GLM,
     DISCONTINUITY,
+    TREATMENT_EFFECT,
     QUANTILE_REGRESSION,
     HYPOTHESIS_TEST,
     BINNED_RESIDUALS,

@@ -23,12 +23,12 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER, Column, ColumnKind, Schema, Unit
-from reticent_server.domain.steps import QuantileTree, Step, SumStep
+from reticent_server.domain.steps import QuantileTree, RunningCounts, Step, SumStep
 from reticent_server.engine import local
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.profile.kind import ProfileQuery
-from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms import noisy_sum, quantile_tree, running_counts
 from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
@@ -113,6 +113,10 @@ QUERIES: dict[str, list[dict]] = {
     "tests of two groups": list(each({"group": "b"}, kind=["mann_whitney", "ks_test"], column=["y", "k"])),
     "roc": list(each(
         {"kind": "roc", "score": "y", "outcome": "b"}, positive=["high", "low"], thresholds=[[], [5e-324], [0.5, 0.5]],
+    )),
+    "treatment_effect": list(each(
+        {"kind": "treatment_effect", "y": "y", "treatment": "b", "covariates": "x"}, estimand=["ate", "overlap"],
+        propensity=[[FAR, -FAR], [0.0, 5e-324]], outcome=[[FAR, 1.0, FAR], [0.0, 0.0, 1.0]], trim=[0.001, 0.25],
     )),
     "proportion_test": list(each({"kind": "proportion_test", "column": "b"}, value=[1e-300, 0.5, 1 - 1e-16])),
     "correlation": list(each(
@@ -216,6 +220,9 @@ def billed(step: Step, plan: Plan) -> PrivacyCost:
     for part in step.parts if isinstance(step, SumStep) else ():
         if isinstance(part, QuantileTree):
             rho = quantile_tree.billed_rho(part)
+        elif isinstance(part, RunningCounts):
+            noise = DiscreteGaussian(running_counts.scale(part))
+            rho = noise.rho(running_counts.sensitivity(part))
         else:
             rho = DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
         assert rho * RHO_UNITS <= part.rho * (1 + 1e-12)

@@ -36,6 +36,7 @@ from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
+from reticent_server.kinds.treatment_effect.kind import TreatmentEffect
 
 N = 21_613
 """Of a usual table; the work of planning does not depend on it."""
@@ -127,6 +128,7 @@ def _fits() -> list[Query]:
         EventStudy("y", "ever", "year"),
         Did("y", "b", "year", start=2000.0, covariates=POLYNOMIALS.replace("*b", "")),
         Discontinuity("y", "x0", 0.0, 2.0),
+        TreatmentEffect("y", "b", " + ".join((*NUMBERS, "g10", "poly(x0, 10)"))),
     ]
 
 
