@@ -49,7 +49,9 @@ def test_means_at_risk_are_those_of_who_has_come_and_not_left() -> None:
     for k in (0, 10, 19, 20, 30, 38):
         here = (start < ENDS[k]) & (time > BEGINS[k])
         weights = np.exp(u[here])
-        assert found.means[k, 0] == pytest.approx(float(weights @ u[here] / weights.sum()), abs=0.05)
+        assert found.means[k, 0] == pytest.approx(
+            float(weights @ u[here] / weights.sum()), abs=0.05
+        )
     early = replace(table, entering=None)
     assert expected(early, rows[:, None], rows, N).means[20, 0] < found.means[20, 0] - 0.2
     assert found.means[20, 0] > found.means[19, 0] + 0.2
