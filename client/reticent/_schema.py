@@ -45,7 +45,7 @@ class Column:
     def title(self) -> str:
         """For an axis or a table of a paper: the label, else the name.
 
-        >>> axes.set_xlabel(ds.schema["bmi"].title)
+        >>> ds.schema["price"].title
         """
         return self.label or self.name
 
