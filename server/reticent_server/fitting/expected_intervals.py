@@ -22,8 +22,8 @@ _HIDDEN = 0.83
 persons of 4 or 8 rows at epsilon 1 to 8 is .7 to 1."""
 
 _MORE = 1.25
-"""Ratios of replies over forecast ones: the median of 20 fits of real tables at which 3 or more was
-forecast."""
+"""Ratios of replies over forecast ones: about the middle of those of real
+tables (`python -m benchmarks gate`) at which 3 or more was forecast; chosen there."""
 
 NO_INTERVALS = (
     "No intervals are expected at this epsilon: the noise would be too large a part of what "

@@ -35,9 +35,7 @@ from reticent_server.fitting.whitening import Whitening, on_average
 # a search for ρ ends within 2 % (ε is shown to three digits, rounded up), or after 16 forecasts
 _CLOSE, _TRIALS = 1.02, 16
 _MARGIN = 1.05  # of a ratio that is aimed at where there are only three forecasts
-_FARTHER = (
-    1.4  # times as far from the solution as is forecast: the median of 14 fits of real tables
-)
+_FARTHER = 1.4  # times as far from the solution as is forecast: chosen on `benchmarks gate`
 _FARTHEST = (
     1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
 )
