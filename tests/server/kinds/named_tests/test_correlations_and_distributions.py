@@ -16,18 +16,16 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.correlation.kendall import tau_b, tied_within
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.correlation.kind import Correlation
-from reticent_server.kinds.correlation.pearson import interval
 from reticent_server.kinds.correlation.scores import grades_of
 from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.ks_test.kind import KsTest
 from support.kinds.named_tests import K, facts, offer, people, people_facts
-from support.kinds.recipes import block_of, facts_of, numeric, outcome
+from support.kinds.recipes import block_of, facts_of, outcome
 
 N = 3000
 QUIET = offer(100, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
-NOTHING = (-1.0, 1.0)  # an interval that claims nothing
 METHODS = ("pearson", "spearman", "kendall")
 
 
@@ -51,48 +49,6 @@ def test_pearsons_is_scipys_for_pairs_that_are_near() -> None:
     assert found.effect == pytest.approx(theirs.statistic, abs=0.003)
     interval = theirs.confidence_interval(0.95)
     assert found.effect_interval == pytest.approx((interval.low, interval.high), abs=0.005)
-
-
-@pytest.mark.parametrize("slope", [0.0, 2.0, 20.0])
-def test_pearsons_is_of_the_whole_of_skewed_columns_or_says_that_it_is_not(slope: float) -> None:
-    """At hardly any noise the cut leaves all records in; at epsilon = 1 nothing is claimed."""
-    rng = np.random.default_rng(4)
-    x = np.exp(rng.normal(0, 0.9, 20_000))
-    table = {"x": x, "y": slope * x + rng.exponential(3, len(x))}
-    table = {k: v.clip(0, 400) for k, v in table.items()}
-    columns = (numeric("x", 0, 400), numeric("y", 0, 400))
-    public = facts(len(x), columns, **table)
-    query = Correlation(("x", "y"))
-    truth = stats.pearsonr(table["x"], table["y"]).statistic
-    quiet = ask(CORRELATION, query, table, public)
-    assert quiet.effect == pytest.approx(truth, abs=0.003)
-    assert quiet.effect_interval[0] < truth < quiet.effect_interval[1]
-    busy = ask(CORRELATION, query, table, public, BUSY)
-    assert busy.effect_interval == NOTHING
-    assert busy.p_value == 1
-    assert any("spearman" in said for said in busy.warnings)
-
-
-def test_pearsons_of_columns_that_are_nearly_one_has_the_noise_of_one_less_its_square() -> None:
-    """Two rounds of whitening see what their difference is."""
-    rng = np.random.default_rng(7)
-    x = rng.normal(size=20_000)
-    table = {"x": x, "y": x + 0.1 * rng.normal(size=len(x))}
-    public = facts(len(x), (numeric("x", -9, 9), numeric("y", -9, 9)), **table)
-    found = ask(CORRELATION, Correlation(("x", "y")), table, public, BUSY)
-    truth = stats.pearsonr(table["x"], table["y"]).statistic
-    sampling = (1 - truth**2) / np.sqrt(len(x))
-    assert found.standard_error < 2 * sampling
-    assert abs(found.effect - truth) < 6 * sampling
-
-
-@pytest.mark.parametrize("half", [0.001, 0.1, 3.0])
-@pytest.mark.parametrize("r", [-0.99, 0.0, 0.6])
-def test_an_interval_ends_where_its_own_error_reaches(r: float, half: float) -> None:
-    low, high = interval(r, half)
-    k = half / (1 - r * r)
-    assert -1 <= low < r < high <= 1
-    assert (r - low, high - r) == pytest.approx((k * (1 - low**2), k * (1 - high**2)), rel=1e-6)
 
 
 def test_spearmans_is_scipys_where_the_released_quantiles_are_right() -> None:
