@@ -25,6 +25,8 @@ from scipy.special import ndtri
 from benchmarks.gauntlet.frame import Frame
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.models import MOST, read_folder
+from reticent._study.correlations import correlation
+from reticent._study.moments import Moments
 from reticent_server.domain.query import Query
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.correlation.kind import Correlation
@@ -84,6 +86,20 @@ def of_fit(*terms: str) -> Callable[[Mapping[str, Any]], Told]:
         ends = np.array(fit["confidence_intervals"], dtype=float).reshape(-1, 2)
         at = {name: fit["terms"].index(name) for name in terms}
         return {k: (fit["coefficients"][j], ends[j, 0], ends[j, 1]) for k, j in at.items()}
+
+    return told
+
+
+def of_study(*pair: str) -> Callable[[Mapping[str, Any]], Told]:
+    """The correlation that the client makes of a study."""
+
+    def told(result: Mapping[str, Any]) -> Told:
+        moments = Moments.read(result, result)
+        found = correlation(moments, *map(moments.names.index, pair))
+        low, high = found.conf_int()
+        if high - low >= _ALL:
+            low, high = np.nan, np.nan
+        return {"effect": (found.value, low, high)}
 
     return told
 
@@ -186,6 +202,14 @@ def cases() -> Iterator[Case]:
         main = f"{y} ~ {' + '.join(x)}"
         yield Case(
             f"study {main}", table, Study(columns, main=main), least_squares(*columns), of_fit(*x)
+        )
+        pair = columns[:2]
+        yield Case(
+            f"study's correlation {', '.join(pair)}",
+            table,
+            Study(columns),
+            pearson(*pair),
+            of_study(*pair),
         )
         yield Case(
             f"median {main}", table, QuantileRegression(main, 0.5), median_fit(*columns), of_fit(*x)
