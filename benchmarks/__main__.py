@@ -24,6 +24,7 @@ NAMES = (
     "quantile_intervals",
     "wages",
     "named_tests",
+    "other_kinds",
     "study",
     "pooled",
     "describe",
