@@ -49,7 +49,7 @@ Told = Mapping[str, tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TextbookCase:
     """A question of a table. truth: its figures by name; told: the same of a result, with the ends
     of the intervals, NaN where none is given.
     """
@@ -153,7 +153,7 @@ def spread(x: str) -> Callable[[Arrays], Figures]:
     return lambda t: {"mean": float(t[x].mean()), "sd": float(t[x].std(ddof=1))}
 
 
-def correlations() -> Iterator[Case]:
+def correlations() -> Iterator[TextbookCase]:
     pairs = {
         "k401": [("nettfa", "inc"), ("age", "inc")],
         "flights": [("dep_delay", "arr_delay"), ("distance", "air_time")],
@@ -166,9 +166,11 @@ def correlations() -> Iterator[Case]:
     }
     for table, asked in pairs.items():
         for x, y in asked:
-            yield Case(f"correlation {x}, {y}", table, Correlation((x, y)), pearson(x, y), of_test)
+            yield TextbookCase(
+                f"correlation {x}, {y}", table, Correlation((x, y)), pearson(x, y), of_test
+            )
     x, y = "dep_delay", "arr_delay"
-    yield Case(
+    yield TextbookCase(
         f"correlation {x}, {y}, Kendall",
         "flights",
         Correlation((x, y), "kendall"),
@@ -177,10 +179,10 @@ def correlations() -> Iterator[Case]:
     )
 
 
-def cases() -> Iterator[Case]:
+def cases() -> Iterator[TextbookCase]:
     """All of them."""
     effect = "did(highearn)"
-    yield Case(
+    yield TextbookCase(
         "did weeks",
         "injury",
         Did("durat", "highearn", "afchnge", start=1),
@@ -188,8 +190,10 @@ def cases() -> Iterator[Case]:
         of_fit(effect),
     )
     for table, column in (("k401", "nettfa"), ("loans", "annual_income"), ("flights", "dep_delay")):
-        yield Case(f"mean {column}", table, Mean(column), spread(column), of_mean)
-        yield Case(f"describe {column}", table, Describe((column,)), spread(column), of_describe)
+        yield TextbookCase(f"mean {column}", table, Mean(column), spread(column), of_mean)
+        yield TextbookCase(
+            f"describe {column}", table, Describe((column,)), spread(column), of_describe
+        )
     yield from correlations()
     studied = {
         "k401": ("nettfa", "inc", "age"),
@@ -200,18 +204,18 @@ def cases() -> Iterator[Case]:
     for table, columns in studied.items():
         y, *x = columns
         main = f"{y} ~ {' + '.join(x)}"
-        yield Case(
+        yield TextbookCase(
             f"study {main}", table, Study(columns, main=main), least_squares(*columns), of_fit(*x)
         )
         pair = columns[:2]
-        yield Case(
+        yield TextbookCase(
             f"study's correlation {', '.join(pair)}",
             table,
             Study(columns),
             pearson(*pair),
             of_study(*pair),
         )
-        yield Case(
+        yield TextbookCase(
             f"median {main}", table, QuantileRegression(main, 0.5), median_fit(*columns), of_fit(*x)
         )
     for table, y, x, at, width in (
@@ -219,7 +223,9 @@ def cases() -> Iterator[Case]:
         ("flights", "dep_delay", "hour", 14.0, 6.0),
     ):
         query = Discontinuity(y, x, at, width)
-        yield Case(f"jump of {y}", table, query, jump(y, x, at, width), of_fit(f"{x} >= {at:g}"))
+        yield TextbookCase(
+            f"jump of {y}", table, query, jump(y, x, at, width), of_fit(f"{x} >= {at:g}")
+        )
 
 
 @cache
@@ -233,7 +239,9 @@ def columns_of(query: Query, frame: Frame) -> set[str]:
     return {name for name in frame.columns if name in said}
 
 
-def replies(case: Case, frame: Frame, n: int, epsilon: float) -> Iterator[Mapping[str, Any]]:
+def replies(
+    case: TextbookCase, frame: Frame, n: int, epsilon: float
+) -> Iterator[Mapping[str, Any]]:
     for k in range(REPS):
         rng = np.random.default_rng((zlib.crc32(case.name.encode()), k))
         with numpy_noise(rng, on=True):
@@ -244,7 +252,7 @@ def replies(case: Case, frame: Frame, n: int, epsilon: float) -> Iterator[Mappin
             yield result
 
 
-def line(case: Case, epsilon: float) -> str:
+def line(case: TextbookCase, epsilon: float) -> str:
     """What the intervals of a case did."""
     whole = frames()(case.table)
     frame = whole.of(columns_of(case.query, whole))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent_server.kinds.correlation.frame import SquaresMap, WhiteMap
+from reticent_server.kinds.correlation.frame import InfluenceSquaresMap, WhitePairMap
 from reticent_server.kinds.correlation.kind import KIND, Correlation
 from support.attacks.privacy_losses import farthest_records
 from support.fits.regressions import drive, whole
@@ -52,9 +52,9 @@ def test_a_record_of_any_size_adds_no_more_than_the_cut(steps: Any) -> None:
     block = whole(records())
     for step in steps:
         (part,), (added,) = step.parts, step.map_fn(block)
-        if isinstance(step.map_fn, WhiteMap):
+        if isinstance(step.map_fn, WhitePairMap):
             assert np.linalg.norm(added, axis=0).max() == pytest.approx(part.clip)
             assert np.all(added[0] == step.map_fn.a)
-        if isinstance(step.map_fn, SquaresMap):
+        if isinstance(step.map_fn, InfluenceSquaresMap):
             assert np.abs(added).max() == pytest.approx(part.clip, rel=0.01)
             assert np.abs(added).max() <= part.clip

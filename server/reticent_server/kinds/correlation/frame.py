@@ -6,9 +6,9 @@
 m and W are public: (0, I) at first, then from what was released before. A record that is not in use
 adds nothing. Each map is a function of one record and of public numbers, and is bounded:
 
-    WhiteMap      (a, w min(1, C/‖w‖))    ‖·‖² ≤ a² + C²
-    LengthsMap    the place of ‖w‖² on a public grid (fitting.row_tail)
-    SquaresMap    min(ψ², B²) − B²/2      ψ = vᵀGv, v = w min(1, C/‖w‖) − centre
+    WhitePairMap      (a, w min(1, C/‖w‖))    ‖·‖² ≤ a² + C²
+    PairLengthsMap    the place of ‖w‖² on a public grid (fitting.row_tail)
+    InfluenceSquaresMap    min(ψ², B²) − B²/2      ψ = vᵀGv, v = w min(1, C/‖w‖) − centre
 """
 
 from dataclasses import dataclass, replace
@@ -56,7 +56,7 @@ def drawn_in(w: FloatArray, C: float) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WhiteMap:
+class WhitePairMap:
     """(3, rows)."""
 
     frame: PairFrame
@@ -70,7 +70,7 @@ class WhiteMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LengthsMap:
+class PairLengthsMap:
     """(rows,)."""
 
     frame: PairFrame
@@ -83,7 +83,7 @@ class LengthsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SquaresMap:
+class InfluenceSquaresMap:
     """(1, rows)."""
 
     frame: PairFrame

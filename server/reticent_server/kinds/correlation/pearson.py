@@ -54,7 +54,12 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut
-from reticent_server.kinds.correlation.frame import LengthsMap, PairFrame, SquaresMap, WhiteMap
+from reticent_server.kinds.correlation.frame import (
+    InfluenceSquaresMap,
+    PairFrame,
+    PairLengthsMap,
+    WhitePairMap,
+)
 from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.kinds.shared.ranges import clip_range, skewness, spread
@@ -91,7 +96,7 @@ class PairMoments:
 
     @classmethod
     def of(cls, released: Released, a: float, reach: float, n: int | None) -> "PairMoments":
-        """Of a WhiteMap; n: the number of records where that is public."""
+        """Of a WhitePairMap; n: the number of records where that is public."""
         S = released.values
         N = max(float(S[0, 0]) / a**2 if n is None else float(n), 1.0)
         mean = np.clip(S[0, 1:] / a / N, -reach, reach)
@@ -191,7 +196,7 @@ class PearsonPlan(Planned):
                 found.mean, found.covariance, max(_FLOOR * found.s / found.N, _LEAST)
             )
         part = self._grid.part(self.rhos[2], self.unit_rows)
-        (counts,) = yield SumStep("lengths", (part,), LengthsMap(frame, self._grid))
+        (counts,) = yield SumStep("lengths", (part,), PairLengthsMap(frame, self._grid))
         cut = chosen_cut(self._grid, counts, found.N, self._rank)
         C = sqrt(cut.length)
         moments = yield from self._moments("moments", frame, C, self.rhos[3])
@@ -207,7 +212,7 @@ class PearsonPlan(Planned):
         self, label: str, frame: PairFrame, C: float, rho: int
     ) -> Generator[Step, tuple[Released, ...], PairMoments]:
         part, a = self._gram(C, rho), A * C
-        (released,) = yield SumStep(label, (part,), WhiteMap(frame, C, a))
+        (released,) = yield SumStep(label, (part,), WhitePairMap(frame, C, a))
         return PairMoments.of(released, a, C, self._public_n)
 
     def _squares(
@@ -218,7 +223,7 @@ class PearsonPlan(Planned):
         """
         B, N = pair.most * C**2, pair.moments.N
         part = VectorSum(1, B**2 / 2, self.rhos[4], self.unit_rows)
-        each = SquaresMap(frame, C, pair.moments.mean, pair.G, B)
+        each = InfluenceSquaresMap(frame, C, pair.moments.mean, pair.G, B)
         (released,) = yield SumStep("squares of influences", (part,), each)
         told = float(released.values[0]) / N + B**2 / 2
         usual = float(np.sum(pair.G**2)) * (cut.squares or _NORMAL_SQUARES) / 4
