@@ -23,12 +23,12 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.schema import LEAST_WIDTH, MAX_NUMBER, Column, ColumnKind, Schema, Unit
-from reticent_server.domain.steps import QuantileTree, Step, SumStep
+from reticent_server.domain.steps import QuantileTree, RunningCounts, Step, SumStep
 from reticent_server.engine import local
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.profile.kind import ProfileQuery
-from reticent_server.mechanisms import noisy_sum, quantile_tree
+from reticent_server.mechanisms import noisy_sum, quantile_tree, running_counts
 from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
@@ -217,7 +217,8 @@ def billed(step: Step, plan: Plan) -> PrivacyCost:
         if isinstance(part, QuantileTree):
             rho = quantile_tree.billed_rho(part)
         else:
-            rho = DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+            by: Any = running_counts if isinstance(part, RunningCounts) else noisy_sum
+            rho = DiscreteGaussian(by.scale(part)).rho(by.sensitivity(part))
         assert rho * RHO_UNITS <= part.rho * (1 + 1e-12)
     return COST(step, plan)
 

@@ -51,6 +51,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.fitting import trust
+from reticent_server.fitting.budget import allocate
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut
@@ -145,7 +146,7 @@ class PearsonPlan(Planned):
     deadline_shares: ClassVar = (0.1, 0.2)
 
     frame: PairFrame
-    rhos: tuple[int, int, int, int, int]
+    rhos: tuple[int, ...]
     unit_rows: int
     asked: CorrelationQuestion
     n: int
@@ -286,9 +287,9 @@ def plan_pearson(
         np.zeros(2),
         np.eye(2),
     )
-    first, second, lengths, squares = (int(rho * s) for s in (*ROUNDS, LENGTHS, SQUARES))
-    moments = rho - first - second - lengths - squares
-    rhos = (first, second, lengths, moments, squares)
+    first, second = ROUNDS
+    left = 1 - first - second - LENGTHS - SQUARES
+    rhos = allocate(rho, (first, second, LENGTHS, left, SQUARES))
     far = np.array([skewness(facts, column) for column in columns])
     skewed = bool(trust.skewed(far).any())
     return PearsonPlan(frame, rhos, facts.schema.unit.max_rows, asked, facts.n, skewed)
