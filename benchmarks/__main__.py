@@ -25,6 +25,7 @@ NAMES = (
     "quantile_intervals",
     "wages",
     "named_tests",
+    "other_kinds",
     "study",
     "pooled",
     "describe",

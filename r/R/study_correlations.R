@@ -39,6 +39,7 @@ correlation_of <- function(moments, x, y, given = integer()) {
   degrees <- max(records_of(moments) - length(given) - 3, 1)
   shrunk <- 1 - min(value^2, MOST_CORRELATED^2)
   error <- sqrt(1 / degrees + (noise^2 + moved) / shrunk^2)
+  if (length(bared_names(moments, diag(length(moments$names))[c(x, y, given), , drop = FALSE]))) error <- NaN # neither an interval nor a test
   structure(list(
     names = moments$names[c(x, y)], given = moments$names[given], value = value, bse = error * shrunk, privacy_bse = noise,
     z_error = error, p_value = 2 * stats::pnorm(-abs(bounded_atanh(value)) / error)

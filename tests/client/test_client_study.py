@@ -306,6 +306,21 @@ def test_a_column_that_hardly_varies_has_no_correlation(table: Any) -> None:
     assert np.isnan(read(Question(NAMES), result).partial_corr("x", "w").value)
 
 
+def test_a_correlation_that_few_records_decide_has_no_interval() -> None:
+    table = np.random.default_rng(3).normal(size=(N, len(NAMES)))
+    result = result_of(table, 0.0, 1)
+    lost = [0.0] * len(result["terms"])
+    lost[result["terms"].index("x")] = 0.3
+    bared = read(Question(NAMES), result | {"lost": lost})
+    others = [name for name in NAMES if name != "x"][:3]
+    with_it, without = (bared.partial_corr(*pair, []) for pair in (("x", others[0]), others[:2]))
+    assert np.isfinite(with_it.value)
+    assert np.isnan([*with_it.conf_int(), with_it.pvalue, with_it.bse]).all()
+    assert np.isfinite([*without.conf_int(), without.pvalue]).all()
+    assert np.isnan(bared.partial_corr(*others[:2], ["x"]).pvalue)
+    assert "few records" in str(bared.corr())
+
+
 def test_components_and_factors(study: Any, table: Any) -> None:
     rng = np.random.default_rng(1)
     loadings = np.array([0.9, 0.8, 0.7, 0.6])

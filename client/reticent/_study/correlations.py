@@ -2,13 +2,14 @@
 """Correlations and partial correlations of a study's columns, with intervals that count noise.
 
 With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + (Var_noise(r) + b²)/(1 − r²)², k columns being
-held fixed, b what clipping may have moved r by. Source: Fisher (1921); the noise by the delta
+held fixed, b what clipping may have moved r by. Where few records decide a column's variance
+(Moments.bared) there is neither an interval nor a test. Source: Fisher (1921); the noise by the delta
 method.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,14 @@ from scipy.special import ndtr, ndtri
 
 from reticent import _drawing, _optional
 from reticent._study.moments import FloatArray, Moments
-from reticent._text import Text
+from reticent._text import Text, paragraph
 
 _MOST = 0.9999
 """Largest |r| of which an interval is made: noise can make an estimate larger than 1."""
+BARED_PAIRS = (
+    "A correlation without an interval has a column whose variance a few records far out decide: "
+    "make its logarithm, or an indicator of the few, a variable of the study."
+)
 _CLEAR = 3.0
 """Standard deviations of its noise that a variance must be above 0 for a correlation to mean
 something.
@@ -29,7 +34,7 @@ something.
 @dataclass(frozen=True, slots=True)
 class PairwiseCorrelation:
     """r with standard errors, its p-value of "0" and a 1 − alpha interval by `conf_int`; NaN where
-    a column hardly varies beside the noise.
+    a column hardly varies beside the noise, all but r where few records decide it.
 
     >>> study.partial_corr("price", "grade", ["sqft_living"]).conf_int()
     """
@@ -90,6 +95,8 @@ class Correlations:
                 f"[{self.lower[i, j]:.3f}, {self.upper[i, j]:.3f}]"
                 for j in range(i)
             ]
+        if np.isnan(self.bse[np.isfinite(self.values)]).any():
+            lines += ["", *paragraph(BARED_PAIRS)]
         return Text("\n".join(lines))
 
     def __repr__(self) -> str:
@@ -115,6 +122,8 @@ def correlation(moments: Moments, x: int, y: int, given: Sequence[int] = ()) -> 
         value, noise = float("nan"), float("nan")
     degrees = max(moments.records - len(given) - 3, 1.0)
     error = sqrt(1 / degrees + (noise**2 + moved) / (1 - min(value**2, _MOST**2)) ** 2)
+    if moments.bared(np.eye(len(moments.names))[[x, y, *given]]):
+        error = nan
     names = moments.names
     return PairwiseCorrelation(
         (names[x], names[y]), tuple(names[k] for k in given), value, noise, error

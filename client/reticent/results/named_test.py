@@ -146,6 +146,7 @@ class NamedTest(Release):
             f"{self._name}: statistic = {number(self.statistic)}{df}, {p_value(self.pvalue)}",
             "",
             *self._table(),
+            *self._warned(),
             *self._footer(),
         ]
         return Text("\n".join(lines))
@@ -153,6 +154,9 @@ class NamedTest(Release):
     @property
     def _name(self) -> str:
         return _NAMES.get(str(self.query["kind"]), "test")
+
+    def _warned(self) -> list[str]:
+        return [line for text in self.result.get("warnings", ()) for line in paragraph(str(text))]
 
     def _table(self) -> list[str]:
         if not self.groups:

@@ -163,7 +163,7 @@ class RegressionModel(Protocol[ResponseT]):
         """The predictor of a typical record, standardised."""
         ...
 
-    def tuned(self, sizes: Sizes, rho: int, response: ResponseT) -> Self:
+    def tuned(self, sizes: Sizes, rho: int, ground: FitGround[ResponseT]) -> Self:
         """With constants for the smallest error at these sizes, where the query asks for them."""
         ...
 
@@ -459,7 +459,7 @@ def sized(
         unequal=ground.unequal,
         spread=ground.coordinates.spread if known else np.inf,
     )
-    model = model.tuned(sizes, rho, ground.response)
+    model = model.tuned(sizes, rho, ground)
     signal = model.signal(ground)
     return model, replace(
         sizes,

@@ -224,7 +224,8 @@ def billed(step: Step, plan: Plan) -> PrivacyCost:
             noise = DiscreteGaussian(running_counts.scale(part))
             rho = noise.rho(running_counts.sensitivity(part))
         else:
-            rho = DiscreteGaussian(noisy_sum.scale(part)).rho(noisy_sum.sensitivity(part))
+            by: Any = running_counts if isinstance(part, RunningCounts) else noisy_sum
+            rho = DiscreteGaussian(by.scale(part)).rho(by.sensitivity(part))
         assert rho * RHO_UNITS <= part.rho * (1 + 1e-12)
     return COST(step, plan)
 

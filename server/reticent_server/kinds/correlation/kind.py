@@ -13,9 +13,10 @@ from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.correlation.kendall import plan_kendall
+from reticent_server.kinds.correlation.pearson import plan_pearson
 from reticent_server.kinds.correlation.plan import plan_moments
 from reticent_server.kinds.correlation.result import CorrelationResult
-from reticent_server.kinds.correlation.scores import Grades, grades_of, standardised
+from reticent_server.kinds.correlation.scores import Grades, grades_of
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.shared.columns import mask, numeric_column
 from reticent_server.kinds.shared.named_tests import Alternative
@@ -45,7 +46,7 @@ def _plan(facts: DatasetFacts, query: Correlation, offer: PrivacyCost) -> Planne
     if query.method == "spearman":
         grades = Grades(grades_of(facts, x), grades_of(facts, y))
         return plan_moments(facts, design, grades, query, offer.rho)
-    return plan_moments(facts, design, standardised(facts, x, y), query, offer.rho)
+    return plan_pearson(facts, design, (x, y), query, offer.rho)
 
 
 KIND = Kind(

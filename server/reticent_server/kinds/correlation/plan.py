@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pearson's and Spearman's correlation: one Gram sum of (a, z), z the record's pair of scores.
+"""Spearman's correlation: one Gram sum of (a, z), z the record's pair of scores.
 
 Privacy. ‖z‖ ≤ b, a public number of the scores, and the primitive enforces the norm √(a² + b²) of a
 contribution: one GramSum, Δ = √2(a² + b²). Proof: mechanisms.noisy_sum.
@@ -18,7 +18,7 @@ Everything but the Gram sum is post-processing. Sources: Fisher (1921); Bonett &
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from reticent_server.domain.steps import (
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.kinds.correlation.result import CorrelationQuestion, CorrelationResult
+from reticent_server.kinds.correlation.scores import Grades
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
@@ -45,27 +46,12 @@ _GRID = np.linspace(-1, 1, 4001)  # correlations that an interval is looked for 
 _LEAST_VARIANCE = 1e-6  # of what is expected: a column that hardly varies divides by no zero
 
 
-class PairScores(Protocol):
-    """A pair of scores of a record."""
-
-    @property
-    def method(self) -> str: ...
-    @property
-    def estimand(self) -> str: ...
-    @property
-    def expected_variance(self) -> float: ...
-    @property
-    def norm(self) -> float: ...
-    def of(self, block: Block) -> FloatArray: ...
-    def spread(self, r: FloatArray) -> FloatArray: ...
-
-
 @dataclass(frozen=True, slots=True)
 class CorrelationMap:
     """(3, rows) (a, z) of a record in use."""
 
     design: Design
-    scores: PairScores
+    scores: Grades
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         used = in_use(self.design, block)
@@ -115,7 +101,7 @@ class CorrelationPlan(Planned):
     deadline_shares: ClassVar = (0.04, 0.04)
 
     design: Design
-    scores: PairScores
+    scores: Grades
     part: GramSum
     asked: CorrelationQuestion
     n: int
@@ -180,7 +166,7 @@ class CorrelationPlan(Planned):
 
 
 def plan_moments(
-    facts: DatasetFacts, design: Design, scores: PairScores, asked: CorrelationQuestion, rho: int
+    facts: DatasetFacts, design: Design, scores: Grades, asked: CorrelationQuestion, rho: int
 ) -> CorrelationPlan:
     """A correlation of scores at `rho` (RHO_UNITS); design: mask and columns only."""
     part = GramSum(3, sqrt(A * A + scores.norm**2), rho, facts.schema.unit.max_rows)

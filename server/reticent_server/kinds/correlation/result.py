@@ -10,13 +10,14 @@ from reticent_server.kinds.shared.named_tests import TestResult
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrelationResult(TestResult):
     """statistic: z of no correlation. effect: the correlation. number: released number of records
-    in use.
+    in use. warnings: of a correlation that a few records decide.
     """
 
     method: str
     standard_error: float
     privacy_standard_error: float
     number: float
+    warnings: tuple[str, ...] = ()
 
 
 class CorrelationQuestion(Protocol):

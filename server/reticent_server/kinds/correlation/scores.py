@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of scores whose moments are released: each a function of one record, of norm at most 1.
-
-Pearson: (x − c)/(WITHIN·s) of each column, c its expected mean and s its public spread, clipped to
-±1 and divided by √2. Each column is clipped by itself, so that independent columns have independent
-scores: drawing pairs in by their norm would be less noise, and correlates independent columns that
-are skewed (a level of .1 in place of .05 at n = 20,000). Spearman: (2F(x) − 1)/√2, F the column's
-public distribution function by its released quantiles, a value that many share at the middle of its
-share: grades, which are ranks over n where F is right.
+"""Spearman's pair of scores of a record: grades, (2F(x) − 1)/√2 with F the column's public
+distribution function by its released quantiles, a value that many share at the middle of its share.
+They are ranks over n where F is right, and their norm is at most 1.
 """
 
 from dataclasses import dataclass
@@ -18,46 +13,8 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.kinds.shared.ranges import clip_range, spread
 
 _LEAST_NORM = 1e-6  # of grades that are all the same: a clip is above 0
-WITHIN = (
-    2.5  # standard deviations: 1.2 % of a normal column lie beyond, and noise grows as its square
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Standardised:
-    """Pearson's scores."""
-
-    x: str
-    y: str
-    centres: tuple[float, float]
-    spreads: tuple[float, float]
-
-    method: ClassVar[str] = "pearson"
-    expected_variance: ClassVar[float] = 1 / (
-        2 * WITHIN**2
-    )  # of a score, where the spread is right
-    estimand: ClassVar[str] = (
-        "correlation of columns that are clipped to 2.5 robust standard deviations about their "
-        "middle"
-    )
-
-    @property
-    def norm(self) -> float:
-        """The largest of a record."""
-        return 1.0
-
-    def of(self, block: Block) -> FloatArray:
-        """(2, rows)."""
-        columns = zip((self.x, self.y), self.centres, self.spreads, strict=True)
-        z = np.stack([(block.columns[name] - c) / (WITHIN * s) for name, c, s in columns])
-        return np.asarray(np.clip(z, -1.0, 1.0) / sqrt(2))
-
-    def spread(self, r: FloatArray) -> FloatArray:
-        """n times the sampling variance of a correlation r of a normal law."""
-        return (1 - r**2) ** 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +55,6 @@ class Grades:
     def spread(self, r: FloatArray) -> FloatArray:
         """n times the sampling variance of a rank correlation r (Bonett & Wright 2000)."""
         return (1 - r**2) ** 2 * (1 + r**2 / 2)
-
-
-def standardised(facts: DatasetFacts, x: Column, y: Column) -> Standardised:
-    """By the columns' public ranges."""
-    spans = (clip_range(facts, x), clip_range(facts, y))
-    spreads = (spread(facts, x, spans[0]), spread(facts, y, spans[1]))
-    return Standardised(x.name, y.name, (spans[0].expected, spans[1].expected), spreads)
 
 
 def grades_of(facts: DatasetFacts, column: Column) -> Grade:

@@ -113,9 +113,10 @@ class GlmModel:
     def level(self, response: Start, *, intercept: bool) -> float:  # noqa: ARG002
         return response.eta
 
-    def tuned(self, sizes: Sizes, rho: int, response: Start) -> "GlmModel":
+    def tuned(self, sizes: Sizes, rho: int, ground: FitGround[Start]) -> "GlmModel":
         if not self.planned:
             return self
+        response = ground.response
         pairs = [(c, radius) for c in self.law.menu for radius in _RADII]
         scores = [self.law.score(c, response.scale, response) for c, _ in pairs]
         signals = [self.law.signal(c, response, intercept=True) for c, _ in pairs]

@@ -44,6 +44,7 @@ errors of QuantReg at .8, 3.4 at 3, .4 at 6 and .2 at 8; on houses with logarith
 less than .2 from 4 on.
 """
 _FELT = 0.35  # forecast noise over sampling error
+_BORNE = 1.0  # the same, where narrower weights take much of a term
 _LAST_STEP = 0.5  # of ρ, for the last step's gradient: about what fitting.budget plans
 _LEAST_BANDWIDTH, _MOST_BANDWIDTH = 0.15, 1.5  # residual scales; wider, the solution is no quantile
 _FOURTH_ORDER = 2 / 9  # exponent of q/n: smoothing's bias b⁴ below the sampling error
@@ -97,8 +98,8 @@ class QuantileModel:
         centre = 0.0 if intercept else response.location.centre / response.location.scale
         return centre + float(ndtri(self.tau))
 
-    def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "QuantileModel":  # noqa: ARG002 - one interface
-        radius = planned_radius(sizes, rho, self.tau)
+    def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "QuantileModel":
+        radius = planned_radius(sizes, rho, self.tau, heavy_below(ground, sizes.size))
         return replace(
             self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
         )
@@ -161,18 +162,32 @@ def moves(names: list[str]) -> str:
     )
 
 
-def planned_radius(sizes: Sizes, rho: int, tau: float) -> float:
-    """R²/q for a fit at `rho` (RHO_UNITS)."""
+def heavy_below(ground: FitGround[PublicResponse], size: int) -> float:
+    """The narrowest R²/q at which no term is heavy, by public rows: 0 or one of RADII, the widest
+    where terms are heavy at all of them.
+    """
+    for radius in RADII:
+        if not trust.heavy(lost_shares(ground.coding, ground.coordinates, radius * size)):
+            return radius
+    return RADII[-1]
+
+
+def planned_radius(sizes: Sizes, rho: int, tau: float, heavy: float = 0.0) -> float:
+    """R²/q for a fit at `rho` (RHO_UNITS); heavy: of heavy_below, up to which more noise is
+    borne.
+    """
     narrowest = planned_bandwidth(sizes, rho, tau, RADII[0])
     bound = QuantileScore(tau, 1.0, 1.0, fine=True).bound
     noise = 2 / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
     sampling = sqrt(sizes.expected_n * tau * (1 - tau))
     clips = {r: _sized(sizes, r, tau).gradient_clip(bound) for r in RADII}
-    most = max(_FELT * sampling / noise, clips[RADII[0]])
+    felt = max(_FELT * sampling / noise, clips[RADII[0]])
+    borne = _BORNE * sampling / noise
     fine = [
         radius
         for radius in RADII
-        if clips[radius] <= most and planned_bandwidth(sizes, rho, tau, radius) <= narrowest
+        if (clips[radius] <= felt and planned_bandwidth(sizes, rho, tau, radius) <= narrowest)
+        or (clips[radius] <= borne and radius <= heavy)
     ]
     return max(fine, default=RADII[0])
 

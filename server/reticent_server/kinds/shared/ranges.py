@@ -24,6 +24,7 @@ from reticent_server.fitting.public.standardise import NORMAL_IQR
 # standard deviations of a normal column: .14 % of it is clipped, and its variance loses 1 %
 REACH = 3.2
 _LEAST = 1e-9  # of the declared width: a narrower range is one that rounding would see
+_FAR = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles that a profile's noise leaves in place
 _GRID = (
     np.arange(200) + 0.5
 ) / 200  # probabilities at which a released law is averaged: finer than its quantiles
@@ -89,6 +90,18 @@ def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
     p = known.probabilities[: len(q)] if known else ()
     middle = float(np.diff(np.interp((0.25, 0.75), p, q))[0]) / NORMAL_IQR if len(q) > 1 else 0.0
     return max(span.half / REACH, middle)
+
+
+def skewness(facts: DatasetFacts, column: Column) -> float:
+    """The distance of the 5 or 95 % quantile, the farther, from the median in interquartile ranges;
+    infinite where the profile does not tell these."""
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    q = known.quantiles if known and known.quantiles else ()
+    p = known.probabilities[: len(q)] if known else ()
+    if not q or p[0] > _FAR[0] or p[-1] < _FAR[-1]:
+        return float("inf")
+    low, first, middle, third, high = np.interp(_FAR, p, q)
+    return float(max(high - middle, middle - low) / max(third - first, np.finfo(float).tiny))
 
 
 def public_sd(facts: DatasetFacts, column: Column) -> float | None:

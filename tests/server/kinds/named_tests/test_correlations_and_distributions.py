@@ -133,7 +133,8 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
 
     plan = CORRELATION.plan(facts(1000, **make()), Correlation(("x", "y"), method), BUSY)
     level = np.mean([outcome(plan, block_of(**make())).p_value < 0.05 for _ in range(600)])
-    assert LEVEL[0] <= level <= LEVEL[1]
+    untold = method == "pearson" and law == "skewed"  # few records decide: no test is made
+    assert (0 if untold else LEVEL[0]) <= level <= LEVEL[1]
 
 
 @pytest.mark.sample(2)
@@ -154,7 +155,8 @@ def test_intervals_cover_a_strong_correlation(method: str) -> None:
     plan = CORRELATION.plan(public, query, BUSY)
     large = CORRELATION.plan(public, query, offer(100, 100))
     kendall = method == "kendall"
-    truth = 2 / np.pi * np.arcsin(0.7) if kendall else outcome(large, block_of(**make(400_000))).effect  # fmt: skip
+    truth = {"kendall": 2 / np.pi * np.arcsin(0.7), "pearson": 0.7}.get(method)
+    truth = truth or outcome(large, block_of(**make(400_000))).effect
     results = [outcome(plan, block_of(**make(2000))).effect_interval for _ in range(400)]
     covered = np.mean([low <= truth <= high for low, high in results])
     assert 0.90 <= covered <= (1.0 if kendall else 0.99)

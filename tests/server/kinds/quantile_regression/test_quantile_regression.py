@@ -142,6 +142,10 @@ def test_the_radius_is_the_widest_whose_noise_is_not_felt() -> None:
     assert planned_radius(replace(sizes, expected_n=2_000), ordinary, 0.5) == RADII[0]
     assert planned_radius(sizes, ordinary, 0.95) < planned_radius(sizes, ordinary, 0.5)
     assert planned_radius(replace(sizes, unit_rows=9), ordinary, 0.5) == RADII[0]
+    some = planned_radius(sizes, ordinary, 0.5)
+    assert planned_radius(sizes, ordinary, 0.5, RADII[-1]) > some  # more noise, for heavy terms
+    assert planned_radius(replace(sizes, expected_n=500), ordinary, 0.5, RADII[-1]) < RADII[-1]
+    assert planned_radius(sizes, ordinary, 0.5, RADII[0]) == some
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ class LinearModel:
     def level(self, response: PublicResponse, *, intercept: bool) -> float:
         return 0.0 if intercept else response.location.centre / response.location.scale
 
-    def tuned(self, sizes: Sizes, rho: int, response: PublicResponse) -> "LinearModel":  # noqa: ARG002
+    def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "LinearModel":  # noqa: ARG002
         if not self.loss.planned:
             return self
         planned = replace(planned_loss(sizes, rho), weighted=self.loss.weighted)
