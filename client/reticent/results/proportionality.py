@@ -73,7 +73,9 @@ class ProportionalHazards:
             (name, number(t), number(s) if ok else "", "1", probability(p) if ok else "")
             for name, t, s, p, ok in lines
         ]
-        rows.append(("all terms", "", number(self.statistic), str(self.df), probability(self.pvalue)))
+        rows.append(
+            ("all terms", "", number(self.statistic), str(self.df), probability(self.pvalue))
+        )
         table = text_table(("", "change", "chisq", "df", "p"), rows)
         bins = ", ".join(f"{end:g}" for end in self.ends)
         return Text("\n".join([*table, "", f"Bins of time end at {bins}."]))

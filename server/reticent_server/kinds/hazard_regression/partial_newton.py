@@ -618,7 +618,9 @@ def _stratum_table(
     calmed = _calmed(table.events[g], position, least)
     every = np.zeros((1, 2, K + 1))
     every[0, 0, :K] = 1.0
-    whole = max(float(np.sum(table.events[g])), sqrt(max(float(table.noise(every)[0, 0]), 0.0)), 1.0)
+    whole = max(
+        float(np.sum(table.events[g])), sqrt(max(float(table.noise(every)[0, 0]), 0.0)), 1.0
+    )
     return calmed * min(1.0, whole / float(np.sum(calmed))), errors
 
 

@@ -92,7 +92,6 @@ class RiskTable:
         left = self.at_risk - self.events - later
         return np.asarray(np.clip(left / np.maximum(self.at_risk, _LEAST_AT_RISK), 0.0, 1.0))
 
-
     def begun(self, rows: int, g: int) -> FloatArray:
         """(rows,) of the persons of stratum g, at risk from its first interval on."""
         first = 1.0 if self.entering is None else float(self.entering[g * self.each])
@@ -300,9 +299,7 @@ class PersonsModel(PublicModel):
         eta = U @ theta + self.offset
         found = expected(self.risk, U, eta, self.count, self.far)
         known = KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
-        lengths = np.linalg.norm(
-            public_persons(self.risk, known, U, eta, self.far).scores, axis=1
-        )
+        lengths = np.linalg.norm(public_persons(self.risk, known, U, eta, self.far).scores, axis=1)
         inside = replace(
             known, means=np.asarray(np.linalg.solve(W, found.means.T).T, dtype=np.float64)
         )
