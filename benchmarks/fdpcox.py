@@ -12,7 +12,7 @@ a profile. Mean squared distances from the true β, as in its figures, and from 
 """
 
 import os
-import subprocess  # noqa: S404 - Rscript, of a folder that the caller names
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def theirs(folder: Path, table: dict[str, np.ndarray], epsilon: float, seed: int
         script.write_text(PEER)
         np.savetxt(rows, np.column_stack(list(table.values())), delimiter=",")
         command = ["Rscript", str(script), str(folder), str(rows), str(epsilon), str(seed)]
-        told = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - as above
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
     return np.array(told.stdout.split(), dtype=float)
 
 

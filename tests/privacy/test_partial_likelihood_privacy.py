@@ -75,8 +75,8 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     for step in steps_of(plan, data):
         for kind, share in farthest_records(step, records()):
             assert share <= 1
-            kind = step.label if step.label == TEST else kind
-            shares[kind] = max(shares.get(kind, 0.0), share)
+            name = step.label if step.label == TEST else kind
+            shares[name] = max(shares.get(name, 0.0), share)
     assert bins == 0 or shares[TEST] > 0.9
     assert shares[VectorSum] > 0.9
     assert shares[GramSum] > 0.9

@@ -13,6 +13,10 @@ from reticent_server.kinds.hazard_regression.public_persons import (
     expected,
     public_persons,
 )
+from support.fits.hazards import COLUMNS, GROUP, persons, planned_partial
+from support.fits.regressions import drive, whole
+from support.kinds.recipes import released
+from support.tables.follow_up import offer
 
 ENDS = np.arange(1, 41) / 10
 BEGINS = ENDS - 0.1
@@ -58,7 +62,7 @@ def test_means_at_risk_are_those_of_who_has_come_and_not_left() -> None:
 
 
 def test_public_persons_come_when_the_records_do() -> None:
-    u, start, time, event = followed(3)
+    _, start, time, event = followed(3)
     table = table_of(start, time, event)
     rows = np.random.default_rng(4).normal(size=20_000)
     risk = expected(table, rows[:, None], rows, float(N))
@@ -74,4 +78,19 @@ def test_without_noise_censoring_counts_who_comes() -> None:
     _, start, time, event = followed(5)
     table = table_of(start, time, event)
     assert table.censoring[:-1].mean() == pytest.approx(LEAVING / 10, abs=0.002)
+    assert 0.005 < table.censoring[19] < 0.05  # before many come
     assert table.shares.tolist() == [1.0]
+
+
+def test_strata_have_no_more_events_than_were_released() -> None:
+    """Three strata of few events each at epsilon = 1: intervals whose noise is above their events
+    are raised, and their sum was four times what was released.
+    """
+    data = persons(np.random.default_rng(6), 1500, strata=3)
+    data["e"] = data["e"] * (np.arange(1500) % 4 == 0)
+    plan = planned_partial(data, offer(1.0).rho, strata="g", columns=[*COLUMNS, GROUP])
+    newton = plan.newton(plan.ground)
+    steps = drive(newton.fit(), whole(data)).steps
+    (step,) = [s for s in steps if s.label == "follow-up"]
+    table = newton._risk_table(released(step, whole(data)), 1500.0).table
+    assert 0 < table.events.sum() < 2.5 * data["e"].sum()
