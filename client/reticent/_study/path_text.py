@@ -165,7 +165,7 @@ def _scaled(paths: list[Path], factors: tuple[str, ...], std_lv: bool) -> list[P
     """With each factor's first loading at 1, where it is not modified, and what has its label too;
     or with each factor's variance at 1.
     """
-    first = {}
+    first: dict[str, int] = {}
     for k, path in enumerate(paths):
         if path.op == LOADING:
             first.setdefault(path.left, k)

@@ -71,7 +71,9 @@ def reliability(moments: Moments, places: Sequence[int]) -> Reliability:
         notes = [*notes, f"No omega. {refusal}"]
     if bare(moments, places):
         alpha, found = (alpha[0], np.nan, np.nan), (found[0], np.nan, np.nan)
-    return Reliability(names, *map(float, alpha), *map(float, found), tuple(notes))
+    return Reliability(
+        names, alpha[0], alpha[1], alpha[2], found[0], found[1], found[2], tuple(notes)
+    )
 
 
 def _with_errors(

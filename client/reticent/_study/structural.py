@@ -43,7 +43,7 @@ _ROUNDED = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class PathEstimate:
     """One row: `lhs op rhs`, its label, the estimate, standard errors (all, and of the noise alone),
     and the same standardised by all variables' deviations. Fixed parameters have errors of 0.
     """
@@ -87,7 +87,7 @@ class StructuralFit:
     multiplies χ² by under an exact fit, which is taken out of all of them.
     """
 
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[PathEstimate, ...]
     fit_indices: Mapping[str, float]
     rsquared: Mapping[str, float]
     notes: tuple[str, ...]
@@ -95,7 +95,7 @@ class StructuralFit:
     residual_covariance: FloatArray
     columns: tuple[str, ...]
 
-    def __getitem__(self, name: str) -> Estimate:
+    def __getitem__(self, name: str) -> PathEstimate:
         """A parameter by its text ("y ~ x") or its label. Raises KeyError."""
         wanted = " ".join(name.split())
         for each in self.estimates:
@@ -129,7 +129,7 @@ class StructuralFit:
         return _optional.pandas().DataFrame(rows, columns=names)
 
     @property
-    def factor_correlations(self) -> dict[tuple[str, str], Estimate]:
+    def factor_correlations(self) -> dict[tuple[str, str], PathEstimate]:
         """Covariances of factors, whose `std_all` are correlations (of residuals, where explained)."""
         pairs = [e for e in self.estimates if e.op == COVARIANCE and e.lhs != e.rhs]
         return {(e.lhs, e.rhs): e for e in pairs if {e.lhs, e.rhs} <= set(self.loadings)}
@@ -278,7 +278,7 @@ def _carried(
 
 def _estimates(
     S: Structure, theta: FloatArray, model: PathModel, carried: Delta, *, shut: bool
-) -> tuple[Estimate, ...]:
+) -> tuple[PathEstimate, ...]:
     paths = model.paths
     fixed = np.array([p.fixed or 0.0 for p in paths])
     which = np.array(S.parameter)
@@ -307,7 +307,7 @@ def _estimates(
     ]
     columns = zip(values, errors, noise, std, std_errors, strict=True)
     return tuple(
-        Estimate(*names, *map(float, row)) for names, row in zip(named, columns, strict=True)
+        PathEstimate(*names, *map(float, row)) for names, row in zip(named, columns, strict=True)
     )
 
 

@@ -69,8 +69,10 @@ class NamedTest(Release):
         groups = self.result.get("groups")
         if self.query["kind"] != "anova" or not groups:
             raise ValueError("Differences of groups are of an anova, or of a mean by group.")
-        columns = (np.array([float(g[k]) for g in groups]) for k in ("mean", "standard_error"))
-        return pairwise_differences([str(g["level"]) for g in groups], *columns, reference)
+        means, errors = (
+            np.array([float(g[name]) for g in groups]) for name in ("mean", "standard_error")
+        )
+        return pairwise_differences([str(g["level"]) for g in groups], means, errors, reference)
 
     @property
     def estimand(self) -> str:
