@@ -53,7 +53,7 @@ def is_run(block: Block) -> bool:
     return True
 
 
-MACHINES = {"docs/how-to/deploy.md", "docs/how-to/virtual-machine.md"}
+MACHINES = {"docs/how-to/deploy.md", "docs/how-to/virtual-machine.md", "docs/how-to/cluster.md"}
 """Pages of commands for a machine of its own: they say at their end how they were tried."""
 
 

@@ -189,3 +189,17 @@ def _epsilon_lower_bound(first: Any, second: Any, delta: Any, level: float = 1e-
     p_low = stats.beta.ppf(level, hits, half - hits + 1)
     q_high = stats.beta.ppf(1 - level, misses + 1, half - misses)
     return np.log((p_low - delta) / q_high)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 11, 15, 16, 24, 25, 27])
+@pytest.mark.parametrize("signed", [False, True])
+def test_gram_sums_are_exact_however_they_are_cut(size: int, signed: bool) -> None:
+    """Integers as long as records may be, of several pieces of a block and the rest of one."""
+    rng = np.random.default_rng(size)
+    most = int(noisy_sum.norm_limit(GramSum(size, 1.0, RHO)) / np.sqrt(size))
+    q = rng.integers(-most, most + 1, (size, 3 * 4096 + 5))
+    q[:, rng.random(q.shape[1]) < 0.5] = most
+    signs = rng.choice([-1, 1], q.shape[1])
+    part = GramSum(size, 1.0, RHO, signed=signed)
+    total = noisy_sum.added(part, q.astype(np.float64), signs.astype(np.float64))
+    assert np.array_equal(total, (q * signs) @ q.T if signed else q @ q.T)

@@ -102,8 +102,8 @@ class ScoreMap:
         point, used = self.point, used_shares(self.coding, block)
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
-            eta = predictor(point, self.coding, x, block)
-            v = coordinates(point.transform, x, block.scratch)
+            v, linear = _with_predictor(point, x, block.scratch)
+            eta = _limited(point, self.coding, linear, block)
             if point.score.varies:
                 v *= point.score.leverage(eta)
             w = mallows_weights(squared_lengths(v, np.empty(v.shape[1])), point.radius_squared)
@@ -213,7 +213,11 @@ def response(coding: Coding, block: Block) -> FloatArray:
 
 def predictor(point: FitState, coding: Coding, x: FloatArray, block: Block) -> FloatArray:
     """(rows,) η with the design's offset, clipped to the score's public range."""
-    eta = on_lattice(point.theta, coding.size) @ x
+    return _limited(point, coding, on_lattice(point.theta, coding.size) @ x, block)
+
+
+def _limited(point: FitState, coding: Coding, eta: FloatArray, block: Block) -> FloatArray:
+    """η of x̃ᵀθ (rows,)."""
     if coding.design.offset is not None:
         eta = eta + evaluate(coding.design.offset, block)
     low, high = point.score.limits
@@ -223,11 +227,24 @@ def predictor(point: FitState, coding: Coding, x: FloatArray, block: Block) -> F
 def coordinates(transform: FloatArray, x: FloatArray, scratch: Scratch = FRESH) -> FloatArray:
     """(q, rows) u = W x̃."""
     u = scratch.array("coordinates", *x.shape)
-    W = on_lattice(transform, len(x))
+    return _product(on_lattice(transform, len(x)), x, u)
+
+
+def _with_predictor(
+    point: FitState, x: FloatArray, scratch: Scratch
+) -> tuple[FloatArray, FloatArray]:
+    """u and x̃ᵀθ (rows,): one product, as it is as exact for the rows of each lattice."""
+    size, rows = x.shape
+    both = np.vstack([on_lattice(point.transform, size), on_lattice(point.theta, size)])
+    u = _product(both, x, scratch.array("coordinates", size + 1, rows))
+    return u[:size], u[size]
+
+
+def _product(left: FloatArray, x: FloatArray, out: FloatArray) -> FloatArray:
     for start in range(0, x.shape[1], _PRODUCT_ROWS):
         piece = slice(start, start + _PRODUCT_ROWS)
-        np.matmul(W, x[:, piece], out=u[:, piece])
-    return u
+        np.matmul(left, x[:, piece], out=out[:, piece])
+    return out
 
 
 def _signed_root(values: FloatArray) -> FloatArray:

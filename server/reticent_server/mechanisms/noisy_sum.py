@@ -67,7 +67,10 @@ MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
 # rows of one matrix product, what the processor's cache holds; speed only, sums are exact
 _PRODUCT_ROWS = 1 << 12
-_TILE = 4  # rows that the linear algebra's inner loop takes at once (_gram); speed only
+_TILE = 4  # rows that the linear algebra's inner loop takes at once (_add_many); speed only
+# numbers of rows: up to which a Gram matrix is cheapest as a product of two matrices (of 21 in half
+# the time, of 32 in 1.2 times as much), and from which on half as long pieces are; speed only
+_FEW, _TALL = 24, 16
 
 
 def sensitivity(part: SumPart) -> float:
@@ -171,7 +174,10 @@ def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None =
     if weights is None:
         raise TypeError("a signed Gram sum takes weights")
     signs = np.where(weights < 0, -1.0, 1.0)
-    return (q @ (q * signs).T).astype(np.int64)
+    total = np.zeros((len(q), len(q)))
+    for piece in _pieces(q):
+        total += q[:, piece] @ (q[:, piece] * signs[piece]).T
+    return total.astype(np.int64)
 
 
 def _rows(contributions: Contribution) -> int:
@@ -179,20 +185,35 @@ def _rows(contributions: Contribution) -> int:
     return int(of.shape[-1])
 
 
+def _pieces(q: FloatArray) -> list[slice]:
+    most = _PRODUCT_ROWS if len(q) < _TALL else _PRODUCT_ROWS // 2
+    return [slice(start, start + most) for start in range(0, q.shape[1], most)]
+
+
 def _gram(q: FloatArray) -> IntArray:
-    """q qᵀ, exactly, from pieces that stay in cache. numpy computes half of a product with its own
-    transpose; of one row less than a multiple of _TILE it takes a third longer than of the rows
-    before the last, which is then added by itself."""
+    """q qᵀ, exactly, from pieces that stay in cache."""
     total = np.zeros((len(q), len(q)))
-    most = len(q) - 1 if len(q) % _TILE == _TILE - 1 else len(q)
-    for start in range(0, q.shape[1], _PRODUCT_ROWS):
-        piece = q[:, start : start + _PRODUCT_ROWS]
-        total[:most, :most] += piece[:most] @ piece[:most].T
-        if most < len(q):
-            total[-1] += piece @ piece[-1]
-    if most < len(q):
-        total[:, -1] = total[-1]
+    add = _add_few if len(q) <= _FEW else _add_many
+    for piece in _pieces(q):
+        add(total, q[:, piece])
+    total[:-1, -1] = total[-1, :-1]
     return total.astype(np.int64)
+
+
+def _add_few(total: FloatArray, piece: FloatArray) -> None:
+    """All but the last column: of few rows, the linear algebra takes twice as long for a product
+    with its own transpose, of which numpy has it compute one half, as for one of two matrices."""
+    total[:, :-1] += piece @ piece[:-1].T
+    total[-1, -1] += piece[-1] @ piece[-1]
+
+
+def _add_many(total: FloatArray, piece: FloatArray) -> None:
+    """The same from one half of the product; of one row less than a multiple of _TILE that takes a
+    third longer than of the rows before the last, which is then added by itself."""
+    most = len(piece) - 1 if len(piece) % _TILE == _TILE - 1 else len(piece)
+    total[:most, :most] += piece[:most] @ piece[:most].T
+    if most < len(piece):
+        total[-1] += piece @ piece[-1]
 
 
 def count_codes(codes: FloatArray, bins: int) -> IntArray:

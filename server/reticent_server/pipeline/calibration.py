@@ -5,6 +5,7 @@ its own."""
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from statistics import fmean
 from threading import Thread
 
@@ -20,6 +21,7 @@ from reticent_server.events import EventLogger
 from reticent_server.kinds import KINDS, example
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.pace import Shares
+from reticent_server.pipeline.pace_file import KeptPace, PaceFile
 from reticent_server.pipeline.services import Services
 
 FEW, RECORDS = 10**4, 1 << 17
@@ -33,6 +35,13 @@ ROUNDS = 3
 USUAL = 0.5
 """What the examples take of what is expected of them, on average, on the machine whose pace is
 1."""
+
+CHECKED = 6
+"""Kinds whose first example makes the short check of a pace that was kept: under a second on the
+machine whose pace is 1."""
+
+ANOTHER_MACHINE = 3.0
+"""Times as long, or as short, as the check took: what was kept is then not this machine's."""
 
 log = EventLogger(__name__)
 
@@ -55,14 +64,17 @@ class MadeUp:
 def example_plans(n: int, *, first: bool) -> list[tuple[str, Plan]]:
     """Kind and plan of every example (first: of each kind's first) that can be planned for n
     records without a profile."""
+    return list(_example_plans(n, 1 if first else None))
+
+
+def _example_plans(n: int, of_each: int | None) -> Iterator[tuple[str, Plan]]:
     facts = DatasetFacts("example", "example", 1, "example", n, example.SCHEMA, None)
-    chosen = (
-        (kind.name, question)
+    return (
+        (kind.name, planning.plan(facts, question, Privacy(1.0, 1e-6)))
         for kind in KINDS
         if kind.for_analysts
-        for question in kind.examples[: 1 if first else None]
+        for question in kind.examples[:of_each]
     )
-    return [(name, planning.plan(facts, question, Privacy(1.0, 1e-6))) for name, question in chosen]
 
 
 def milliseconds(engine: LocalEngine, plans: Sequence[Plan], rounds: int) -> list[float]:
@@ -86,8 +98,8 @@ def speed_of(plans: Sequence[Plan], took: Sequence[float]) -> float:
 
 
 def keep_pace(services: Services, processes: int) -> None:
-    """Measures the machine beside what the server does; deadlines are the plans' own until it is
-    done.
+    """Measures the machine beside what the server does; until it is done, deadlines are by the pace
+    that was kept (pipeline.pace_file), or where none was, the plans' own.
 
     processes: that serve on it.
     """
@@ -96,12 +108,43 @@ def keep_pace(services: Services, processes: int) -> None:
 
 
 def _measure(services: Services, processes: int) -> None:
+    threads, block_rows = services.settings.threads, services.settings.block_rows
     try:
-        speed, shares = measured(services.settings.threads, services.settings.block_rows)
+        file = PaceFile(services.settings)
+        kept = checked(file.read(), block_rows)
+        if kept is not None:
+            services.pace.measured(kept.speed, processes, kept.shares)
+            log.info("pace_kept", speed=round(kept.speed, 2), sorts=len(kept.shares))
+        speed, shares = measured(threads, block_rows)
         services.pace.measured(speed, processes, shares)
         log.info("pace_measured", speed=round(speed, 2), sorts=len(shares))
-    except Exception as error:  # noqa: BLE001 - deadlines stay the plans' own
+        file.write(KeptPace(speed, shares, check_milliseconds(block_rows)))
+    except Exception as error:  # noqa: BLE001 - deadlines stay as they are
         log.warning("pace_not_measured", error=type(error).__name__)
+
+
+def checked(kept: KeptPace | None, block_rows: int) -> KeptPace | None:
+    """A pace that was kept, as slow as the machine is now where that is slower; None where it is
+    not this machine's."""
+    if kept is None:
+        return None
+    times = check_milliseconds(block_rows) / kept.check_ms
+    if not 1 / ANOTHER_MACHINE <= times <= ANOTHER_MACHINE:
+        return None
+    return kept.slower(max(times, 1.0))
+
+
+def check_milliseconds(block_rows: int) -> float:
+    """What the examples of the short check take together, in one thread."""
+    table = MadeUp(FEW)
+    engine = LocalEngine(
+        lambda _: table, table, cache_bytes=1 << 24, threads=1, block_rows=block_rows
+    )
+    try:
+        plans = [plan for _, plan in islice(_example_plans(FEW, 1), CHECKED)]
+        return sum(milliseconds(engine, plans, ROUNDS))
+    finally:
+        engine.close()
 
 
 def measured(threads: int, block_rows: int) -> tuple[float, Shares]:

@@ -16,7 +16,9 @@ from reticent_server.domain.design import (
     Term,
 )
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.scratch import FRESH
 from reticent_server.domain.steps import SumStep, multiplied
+from reticent_server.fitting import maps
 from reticent_server.fitting.coding import LARGEST
 from reticent_server.fitting.huber import (
     MedianResidual,
@@ -208,8 +210,8 @@ def test_records_out_of_use_contribute_nothing(mask: str) -> None:
 
 def test_the_formulas() -> None:
     """x̃, u = Wx̃, η, and w v q with w = min(1, R²/‖u‖²), against plain floats."""
-    data, maps = block(), rich_maps(MASKS["all"])
-    rows, score, moved, last, _, square = maps
+    data, made = block(), rich_maps(MASKS["all"])
+    rows, score, moved, last, _, square = made
     coding, point = score.coding, score.point
     x = standardised(coding, data)
     terms = [evaluate_term(term, data) for term in coding.design.terms]
@@ -286,3 +288,15 @@ def test_values_that_are_not_finite_do_not_touch_other_records() -> None:
     for map_fn in rich_maps(MASKS["all"]):
         for a, b in zip(arrays_of(map_fn, data), arrays_of(map_fn, bad), strict=True):
             np.testing.assert_array_equal(a[..., others], b[..., others])
+
+
+@pytest.mark.parametrize("largest", [1e-3, 1.0, 1e6])
+def test_the_predictor_has_a_lattice_of_its_own(largest: float) -> None:
+    """However long W is: θ stays what the step says, and products are exact."""
+    rng = np.random.default_rng(3)
+    x = np.round(rng.uniform(-LARGEST, LARGEST, (5, 4100)) * 2**20) / 2**20
+    theta, W = rng.normal(size=5), largest * rng.normal(size=(5, 5))
+    point = FitState(theta, W, 20.0, PsiScore(Huber(1.0), 1.0))
+    u, linear = maps._with_predictor(point, x, FRESH)
+    np.testing.assert_array_equal(u, on_lattice(W, 5) @ x)
+    np.testing.assert_array_equal(linear, on_lattice(theta, 5) @ x)
