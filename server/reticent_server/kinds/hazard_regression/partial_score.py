@@ -318,12 +318,12 @@ class PartialLengthsMap(PersonsMap):
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
         scores, roots = self.parts(block)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # a warning would tell of a cell
             eta = self.predictor(standardised(self.coding, block), block)
             persons, used = placed(self.columns, block)
             rest = persons.by_interval(np.asarray(self.cuts), self.known, eta)
-        lengths = (np.sqrt(squared_lengths(v, np.empty(v.shape[1]))) for v in (scores, roots))
-        first, second = (np.where(np.isfinite(x), x, 0.0) for x in lengths)
+            lengths = (np.sqrt(squared_lengths(v, np.empty(v.shape[1]))) for v in (scores, roots))
+            first, second = (np.where(np.isfinite(x), x, 0.0) for x in lengths)
         rest = np.where(used, rest, 0.0)
         return self.scores.codes(first), self.rows.codes(second), rest
 
