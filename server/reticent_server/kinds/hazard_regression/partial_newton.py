@@ -266,8 +266,8 @@ class PartialNewton:
     def _early(self, place: StepPlace) -> Generator[Step, tuple[Released, ...], StepPlace]:
         """The last of them with the roots' second moment, by which coordinates are turned."""
         score, budget, k = self._score(place), self.budget, self.sizes.size
-        clip = np.quantile(score.lengths, 1 - self._early_share(place.state.count))
-        clip = max(float(clip), _SMALLEST_CLIP)
+        longest = np.quantile(score.lengths, 1 - self._early_share(place.state.count))
+        clip = max(float(longest), _SMALLEST_CLIP)
         parts: tuple[Part, ...] = (VectorSum(k, clip, budget.fit.gradients[place.t], self._rows),)
         last = place.t == TURN
         reach = self._reach
