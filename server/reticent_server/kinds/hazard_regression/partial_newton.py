@@ -119,6 +119,9 @@ and follow-up that stops early the solution is another, by up to 7 standard erro
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
 _EARLY_CUT, _LEAST_CUT = 0.05, 1e-3  # of public persons' scores, beyond the cut of an early step
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
+_SMALLEST_CLIP = (
+    2.0**-20
+)  # of whitened scores: where all public ones are 0, a sum still has a scale
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit within the floats
 _MOST_CORRECTED = 4.0  # times: what a hazard is corrected by
 _ALIGNED = 0.5
@@ -276,7 +279,8 @@ class PartialNewton:
     def _early(self, place: StepPlace) -> Generator[Step, tuple[Released, ...], StepPlace]:
         """The last of them with the roots' second moment, by which coordinates are turned."""
         score, budget, k = self._score(place), self.budget, self.sizes.size
-        clip = float(np.quantile(score.lengths, 1 - self._early_share(place.state.count)))
+        longest = np.quantile(score.lengths, 1 - self._early_share(place.state.count))
+        clip = max(float(longest), _SMALLEST_CLIP)
         parts: tuple[Part, ...] = (VectorSum(k, clip, budget.fit.gradients[place.t], self._rows),)
         last = place.t == TURN
         reach = self._reach
