@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An adjusted effect of a treatment, with its overlap and its balance."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -230,17 +231,18 @@ def models_of(
     if outcome is None:
         return fields
     names = list(outcome.names)
-    if treatment not in names or names[0] != "Intercept":
+    terms = [name for name in names if _is_of(treatment, name)]
+    if len(terms) != 1 or names[0] != "Intercept":
         raise InvalidQuery("the outcome's model needs an intercept and the treatment as a term")
-    others = [name for name in names[1:] if name != treatment]
+    others = [name for name in names[1:] if name != terms[0]]
     wanted = others if propensity is None else list(propensity.names)[1:]
     if sorted(wanted) != sorted(others):
         raise InvalidQuery("the outcome's model needs the covariates of the propensity model")
     if propensity is None:
         right = as_released(outcome.formula, names).split("~", 1)[1]
-        kept = [term for term in _summands(right) if term != treatment]
+        kept = [term for term in _summands(right) if not _is_of(treatment, term)]
         fields["covariates"] = " + ".join(kept)
-    order = [names.index(name) for name in ("Intercept", treatment, *wanted)]
+    order = [names.index(name) for name in ("Intercept", terms[0], *wanted)]
     return fields | {
         "outcome": np.asarray(outcome.params)[order].tolist(),
         "outcome_covariance": outcome.cov_params()[np.ix_(order, order)].tolist(),
@@ -259,6 +261,11 @@ def _propensity(treatment: str, fit: Coefficients) -> dict[str, Any]:
         "propensity": np.asarray(fit.params).tolist(),
         "propensity_noise": (fit.cov_params() * np.outer(part, part)).tolist(),
     }
+
+
+def _is_of(treatment: str, term: str) -> bool:
+    """Whether a term is the treatment itself, also where it has two levels."""
+    return re.sub(r"\[[^\]]*\]$", "", term) in {treatment, f"`{treatment}`", f"C({treatment})"}
 
 
 def _summands(right: str) -> Sequence[str]:
