@@ -465,7 +465,10 @@ class Dataset(Methods):
     def att(
         self, y: str, treatment: str, covariates: str | None = None, **more: Any
     ) -> "TreatmentEffectResults | NoReply":
-        """The average effect on the treated: `ate` with estimand="att"."""
+        """The average effect on the treated: `ate` with estimand="att".
+
+        >>> ds.att("price", "waterfront", "grade + sqft_living", epsilon=1.0).effect
+        """
         return self.ate(y, treatment, covariates, **(more | {"estimand": "att"}))
 
     def subsample_aggregate(

@@ -116,6 +116,9 @@ def proportional_hazards(
     def by_bin(name: str, *shape: int) -> FloatArray:
         return _array([each[name] for each in bins], (B, *shape))
 
+    trends, trend_bse, pvalues = (
+        _array(found[name], (k,)) for name in ("trends", "standard_errors", "p_values")
+    )
     return ProportionalHazards(
         names,
         by_bin("end"),
@@ -123,7 +126,9 @@ def proportional_hazards(
         by_bin("coefficients", k),
         by_bin("standard_errors", k),
         by_bin("confidence_intervals", k, 2),
-        *(_array(found[name], (k,)) for name in ("trends", "standard_errors", "p_values")),
+        trends,
+        trend_bse,
+        pvalues,
         _number(found.get("statistic")),
         int(found["df"]),
         _number(found.get("p_value")),

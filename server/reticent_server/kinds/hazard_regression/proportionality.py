@@ -78,7 +78,7 @@ def time_bins(table: RiskTable, bins: int) -> FloatArray:
 def bin_events(table: RiskTable, ends: FloatArray) -> FloatArray:
     """(B,) events in each bin, as the table has them."""
     within = np.tile(np.searchsorted(ends, table.ends[: table.each]), table.strata)
-    return np.bincount(within, table.events, len(ends))
+    return np.bincount(within, table.events, len(ends)).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

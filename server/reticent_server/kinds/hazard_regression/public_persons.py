@@ -102,10 +102,10 @@ class RiskTable:
         at cumulative hazards spent (rows,), and, where persons come late, were not censored, with
         those who come.
         """
-        left = left * np.exp(-spent)
+        staying: FloatArray = left * np.exp(-spent)
         if self.entering is None or at in self.last:
-            return left
-        return left * (1 - self.censoring[at]) + self.entering[at + 1]
+            return staying
+        return np.asarray(staying * (1 - self.censoring[at]) + self.entering[at + 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
