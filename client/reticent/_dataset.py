@@ -202,7 +202,7 @@ class Dataset(Methods):
         (reticent.statsmodels.formula.api).
 
         >>> ds.budgeted(0.5).ols("price ~ grade").params["grade"]
-        >>> ds.budgeted(ci_ratio=1.5, epsilon=1.0).mean("price")
+        >>> ds.budgeted(ci_ratio=5, epsilon=1.0).mean("price")
         """
         usual = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run)
         _ = usual.wanted
