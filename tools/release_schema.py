@@ -148,6 +148,8 @@ def _field(name: str, field: Json, required: bool) -> Json:
         return field
     rest = {key: value for key, value in field.items() if key not in {"default", "anyOf"}}
     given = [each for each in field.get("anyOf", []) if each != {"type": "null"}]
+    if not given:
+        return rest
     return rest | (given[0] if len(given) == 1 else {"anyOf": given})
 
 

@@ -29,7 +29,7 @@ from reticent_server.kinds.registry import by_name
 from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 from reticent_server.web.bodies import RequestBody
-from support.attacks.recorder import Call, Served, Table, billed, total
+from support.attacks.recorder import Call, Served, Table, billed, loss, total
 
 N = 3000
 EPSILON, DELTA = 4.0, 1e-10
@@ -343,10 +343,13 @@ out of each variance.
 
 def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
     """δ of a composition of Gaussians, to float64's digits, whose draws moved as these did: μ² = Σ
-    ‖x − x′‖²/(σ² − t²).
+    ‖x − x′‖²/(σ² − t²), with π R²/8 for a selection whose log-ratios have the range R.
     """
     squared = 0.0
     for call, again in zip(before, after, strict=True):
+        if call.primitive == "select":
+            squared += np.pi * loss(call, again).rho  # μ² = 2 · (π/2) R²/8
+            continue
         assert call.primitive == "DiscreteGaussian"
         moved = np.linalg.norm((call.argument - again.argument).astype(float))
         squared += float(moved) ** 2 / (call.scale**2 - LESS_VARIANCE)

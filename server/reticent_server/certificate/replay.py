@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reticent_server.certificate.pool import table_of, units
-from reticent_server.certificate.search import Found, searched
+from reticent_server.certificate.search import SearchedStep, searched
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Privacy
@@ -82,7 +82,7 @@ def replayed(kinds: Sequence[Kind[Any]], size: int = POOL) -> Iterator[KindRepla
 
 
 def _replay(kind: Kind[Any], size: int) -> KindReplay:
-    found: list[list[Found]] = []
+    found: list[list[SearchedStep]] = []
     mechanisms: list[tuple[str, str]] = []
     for unit in UNITS:
         facts = _facts(unit)
@@ -105,7 +105,7 @@ def _replay(kind: Kind[Any], size: int) -> KindReplay:
     )
 
 
-def _share(step: Found) -> float:
+def _share(step: SearchedStep) -> float:
     return step.loss / step.charged if step.charged else 0.0
 
 

@@ -32,7 +32,7 @@ from reticent_server.mechanisms import column_registry, registry
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchedStep:
     """Of one step: ρ in units of its two farthest units, the pool's places of these, and what it is
     charged, with its quantile trees, whose selections are no integers and are searched
     elsewhere.
@@ -44,7 +44,7 @@ class Found:
     charged: int
 
 
-def searched(planned: Planned, table: Block, pool: Sequence[Block]) -> Iterator[Found]:
+def searched(planned: Planned, table: Block, pool: Sequence[Block]) -> Iterator[SearchedStep]:
     """Each step of sums of a plan, on a path of releases from one table."""
     recipe = planned.run()
     step: Step = next(recipe)
@@ -81,14 +81,14 @@ def _of_step(step: SumStep, table: Block) -> Block:
     return Block(0, len(index), columns, missing)
 
 
-def farthest(step: SumStep, pool: Sequence[Block]) -> Found:
+def farthest(step: SumStep, pool: Sequence[Block]) -> SearchedStep:
     """The two units of the pool that are the farthest apart in the noise's metric."""
     points = _points(step, pool)
     squares = np.sum(points**2, axis=1)
     gaps = squares[:, None] + squares - 2 * points @ points.T
     i, j = np.unravel_index(int(np.argmax(gaps)), gaps.shape)
     loss = float(np.sum((points[i] - points[j]) ** 2)) * RHO_UNITS
-    return Found(step.label, loss, (int(i), int(j)), registry.rho(step))
+    return SearchedStep(step.label, loss, (int(i), int(j)), registry.rho(step))
 
 
 def _points(step: SumStep, pool: Sequence[Block]) -> FloatArray:

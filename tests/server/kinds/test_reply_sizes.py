@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.attacks.search import table_of
 
+from reticent_server.certificate.pool import table_of
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Privacy, Query

@@ -179,10 +179,13 @@ def _numbered(release: Any, recorder: Recorder) -> Any:
 
 def _noting(rho: Any, recorder: Recorder) -> Any:
     def noted(step: SumStep) -> Any:
-        """Of a step by groups, which asks what each group's costs, the step itself."""
+        """Of a step by groups, which asks what each group's costs, the step itself; once, where it is
+        priced in two ways.
+        """
         if recorder.pricing:
             return rho(step)
-        recorder.steps.append((recorder.parts, step))
+        if not recorder.steps or recorder.steps[-1][1] is not step:
+            recorder.steps.append((recorder.parts, step))
         recorder.pricing = True
         try:
             return rho(step)

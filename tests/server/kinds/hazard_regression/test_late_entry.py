@@ -78,7 +78,8 @@ def test_without_noise_censoring_counts_who_comes() -> None:
     _, start, time, event = followed(5)
     table = table_of(start, time, event)
     assert table.censoring[:-1].mean() == pytest.approx(LEAVING / 10, abs=0.002)
-    assert 0.005 < table.censoring[19] < 0.05  # before many come
+    # before many come, of whom some are gone by the middle of their first interval
+    assert 0.005 < table.censoring[19] < 0.1
     assert table.shares.tolist() == [1.0]
 
 
