@@ -280,11 +280,16 @@ def test_two_levels_are_a_treatment_and_conditions_leave_records_out() -> None:
 
 
 def test_tails_of_influences_and_of_residuals_both_decline() -> None:
-    cut = RowCut(length=1.0, beyond=10.0, alpha=3.0, excess=1.0)
+    cut = RowCut(length=1.0, beyond=10.0, alpha=3.0, excess=1.0, bulk=2.0)
     assert steep(cut)
-    assert steep(replace(cut, bulk=2.0))
     assert not steep(replace(cut, bulk=1.3))
     assert not steep(replace(cut, alpha=1.8))
+
+
+def test_where_noise_hides_residuals_influences_must_fall_twice_as_fast() -> None:
+    cut = RowCut(length=1.0, beyond=10.0, alpha=4.0, excess=1.0)
+    assert steep(cut)
+    assert not steep(replace(cut, alpha=3.9))
 
 
 def test_the_noise_of_the_effects_own_sum_is_in_its_error() -> None:
