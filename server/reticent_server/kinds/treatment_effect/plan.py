@@ -173,6 +173,7 @@ class TreatmentEffectPlan(Planned):
             column_ms=ceil(self.n * row / 10**6) + sum(plan.column_ms for plan in fits),
             steady=all(plan.steady for plan in fits),
             gaussian_counts=self._counts,
+            selections=sum((plan.selections for plan in fits), start=()),
             answers=ANSWERS[self.estimator],
         )
 
