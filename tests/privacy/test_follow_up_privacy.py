@@ -23,6 +23,7 @@ from reticent_server.kinds.log_rank.scores import (
     pilot_of,
     scores_of,
 )
+from reticent_server.kinds.shared.follow_up.question import FollowUpGroups, GroupsWithinStrata
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
@@ -164,3 +165,11 @@ def test_what_is_released_is_all_that_the_second_step_knows(seed: int) -> None:
     again = scores_of([pilot], LOG_RANK_PLAN.score_rho / RHO_UNITS, contrasts(2))
     assert np.array_equal(step.map_fn.scores.seen, again.seen)
     assert step.parts[0].clip == again.radius
+
+
+def test_what_is_no_level_is_in_no_stratum_and_warns_of_nothing() -> None:
+    """A warning is an error here; elsewhere it would stand in a log, and tell of a cell."""
+    groups = GroupsWithinStrata(*(FollowUpGroups(each, 0.0, ("a", "b")) for each in "sg"))
+    s, g = [np.inf, -np.inf, np.nan, 0.0, 1.0], [-np.inf, np.inf, 1.0, np.nan, 1.0]
+    found = groups.codes(block_of(s=np.array(s), g=np.array(g)))
+    assert found.tolist() == [-1.0, -1.0, -1.0, -1.0, 3.0]

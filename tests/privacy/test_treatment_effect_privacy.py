@@ -19,6 +19,9 @@ from reticent_server.domain.steps import (
     multiplied,
 )
 from reticent_server.kinds.treatment_effect.kind import KIND, TreatmentEffect
+from reticent_server.mechanisms import gaussian_cost
+from reticent_server.mechanisms.gaussian_cost import GaussianCost
+from reticent_server.pipeline import gaussian_planning
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
@@ -142,3 +145,27 @@ def test_models_that_are_fitted_within_the_question_are_charged_with_it() -> Non
     own = plan.shares
     assert plan.rho == sum(astuple(own)) + sum(fit.rho for fit in plan.fits) <= offer(1).rho
     assert plan.rho >= 0.99 * offer(1).rho
+
+
+def test_what_the_models_select_of_their_columns_is_priced_with_it() -> None:
+    """No profile: each model selects its own first. A price without that is less than the cost."""
+    query = TreatmentEffect("y", "b", "x + g")
+    plan: Any = KIND.plan(replace(people_facts(2000), profile=None), query, offer(1))
+    selected = [part for fit in plan.fits for part in fit.selections]
+    assert selected
+    assert list(plan.selections) == selected
+    recipe, cost, most = plan.run(), GaussianCost(), gaussian_planning.most(plan)
+    step = next(recipe)
+    while step is not None:
+        cost += gaussian_cost.cost(step)
+        step = after(recipe, released(step, whole(people(2000))))
+    assert most is not None
+    assert 0.99 * most < cost.rho <= most
+
+
+def after(recipe: Any, values: Any) -> Any:
+    """The next step; None after the last."""
+    try:
+        return recipe.send(values)
+    except StopIteration:
+        return None

@@ -18,6 +18,8 @@ from reticent_server.settings import Settings
 LARGEST = 4 << 20
 """Bytes of a certificate: some hundred times the usual."""
 
+_NO_CERTIFICATE = "What was signed is no certificate that this version can read."
+
 
 @command(Act.INSTALL)
 def certify(
@@ -86,13 +88,35 @@ def _check(path: Path, key: str | None, *, as_json: bool) -> None:
     payload, fingerprint = opened(_read(path))
     if key is not None and key != fingerprint:
         raise CuratorError(f"It is signed with another key: {fingerprint}.")
-    document = json.loads(payload)
+    document = _certificate(payload)
     if as_json:
         print_json(document)
     else:
         known = "the key that you named" if key else f"the key {fingerprint}: compare it"
         typer.echo(f"Not changed since {document['made_at']}; signed with {known}.")
     _end(document)
+
+
+def _certificate(payload: bytes) -> Mapping[str, Any]:
+    """What somebody has signed, who may be anybody. Raises CuratorError for what is no certificate,
+    and for texts that would do something to the terminal they are printed on.
+    """
+    from reticent_server.certificate.document import FORMAT  # noqa: PLC0415 - takes a second
+
+    try:
+        document: Mapping[str, Any] = json.loads(payload)
+        said = [document["made_at"], *document["ledger"]["problems"]]
+        for each in document["replay"]["kinds"]:
+            said += [each["kind"], *each["beyond"]]
+        known = document["format"] == FORMAT and all(
+            isinstance(each, str) and each.isprintable() for each in said
+        )
+        sound = all(isinstance(each["holds"], bool) for each in document["replay"]["kinds"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        known = sound = False
+    if not (known and sound):
+        raise CuratorError(_NO_CERTIFICATE)
+    return document
 
 
 def _read(path: Path) -> str:

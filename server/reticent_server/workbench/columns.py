@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts
+from reticent_server.domain.principal import Principal
 from reticent_server.domain.schema import Column
 from reticent_server.errors import NotFound
+from reticent_server.pipeline.browse import granted_facts
 from reticent_server.pipeline.services import Services
 
 WIDTH, HEIGHT = 88.0, 26.0
@@ -44,10 +46,12 @@ class CodebookRow:
     label: str = ""
 
 
-def labels(services: Services, dataset: str) -> dict[str, str]:
-    """What a data set's columns are called, by name; empty of one that is retired."""
+def labels(services: Services, principal: Principal, dataset: str) -> dict[str, str]:
+    """What a data set's columns are called, by name; empty of one that is retired, or that the
+    caller may not ask about (any more).
+    """
     try:
-        columns = services.catalog.facts(dataset).schema.columns
+        columns = granted_facts(services, principal, dataset).schema.columns
     except NotFound:
         return {}
     return {column.name: column.label for column in columns if column.label}

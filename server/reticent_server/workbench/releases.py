@@ -83,7 +83,7 @@ def release(visit: Asking, release_id: str) -> Response:
 def _axis(visit: Asking, document: Mapping[str, Any]) -> str:
     """What stands below the axis of time: the column's label, or its name."""
     column = str(document["query"].get("time") or "")
-    return labels(visit.services, document["dataset"]).get(column, column)
+    return labels(visit.services, asker(visit), document["dataset"]).get(column, column)
 
 
 def _clock(due: datetime | None) -> str:

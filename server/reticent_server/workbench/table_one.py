@@ -101,7 +101,7 @@ def _printed(visit: Asking, document: Mapping[str, Any]) -> dict[str, Any]:
     from reticent.kinds.describe import Description  # noqa: PLC0415 - a tenth of a second
 
     about = Description(document)
-    known = labels(visit.services, document["dataset"])
+    known = labels(visit.services, asker(visit), document["dataset"])
     table = about.tbl_summary(labels=known)
     by = f"{known.get(about.by, about.by)} = " if about.by else ""
     named = {each: f"{by}{each}" for each in about.groups[1:]}

@@ -91,6 +91,33 @@ def test_a_changed_certificate_is_refused(run: Run) -> None:
         assert "or it was changed" in result.stderr
 
 
+def signed(path: Path, payload: bytes) -> str:
+    """By the key of the installation in the directory: anybody may have one."""
+    path.write_text(sign(SecretsFile(Settings().secrets_file), payload))
+    return str(path)
+
+
+def test_what_was_signed_must_be_a_certificate_and_says_nothing_to_the_terminal(run: Run) -> None:
+    document, hidden = made(run), "x\x1b[2K\rnobody"
+    ledger = document["ledger"] | {"problems": [hidden]}
+    (kind,) = document["replay"]["kinds"]
+    replay = document["replay"] | {"kinds": [kind | {"holds": False, "beyond": [hidden]}]}
+    others = (
+        document | {"made_at": hidden},
+        document | {"ledger": ledger},
+        document | {"replay": replay},
+        document | {"format": "reticent-certificate-0"},
+        {k: v for k, v in document.items() if k != "replay"},
+        [document],
+    )
+    for payload in (b"text", b"[" * 50_000, *(json.dumps(each).encode() for each in others)):
+        result = run("--check", signed(Path("o.jws"), payload))
+        assert result.exit_code == 1
+        assert "no certificate" in result.stderr
+        assert result.stdout == ""
+    assert run("--check", signed(Path("o.jws"), json.dumps(document).encode())).exit_code == 0
+
+
 def test_a_ledger_that_was_edited_is_no_success(run: Run) -> None:
     with open_access(Settings()) as access:
         access.add_curator("olga", STAFF, by="t")

@@ -5,6 +5,7 @@ printed for nothing, with the client's cells.
 
 import html
 import json
+from dataclasses import replace
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -14,6 +15,7 @@ from reticent_server.domain.query import Privacy
 from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.pipeline.answer import Ask, answer
+from reticent_server.workbench.columns import labels
 from support.attacks.seeded_noise import seed_noise
 from support.installations.bench import Bench
 
@@ -56,3 +58,19 @@ def test_a_release_is_printed_for_nothing(bench: Bench, monkeypatch: pytest.Monk
     assert browser.get(f"/workbench/releases/{other['id']}/table-1").status_code == 422
     assert "Table 1, as journals" in browser.get(f"/workbench/releases/{release['id']}").text
     assert bench.browser("bob").get(place).status_code == 404
+
+
+def test_labels_are_said_to_those_who_may_ask_about_the_data_set(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release outlives a grant, and the name of a data set its columns."""
+    services = bench.services
+    facts = services.catalog.facts("people")
+    columns = tuple(replace(column, label=f"the {column.name}") for column in facts.schema.columns)
+    labelled = replace(facts, schema=replace(facts.schema, columns=columns))
+    monkeypatch.setattr(services.catalog, "facts", lambda _: labelled)
+    ana, bob = (services.access.authenticate(bench.keys[name]) for name in ("ana", "bob"))
+    assert ana is not None
+    assert bob is not None
+    assert labels(services, ana, "people")["y"] == "the y"
+    assert labels(services, bob, "people") == {}

@@ -78,7 +78,8 @@ class GroupsWithinStrata:
         outer, inner = self.strata.codes(block), self.groups.codes(block)
         size = len(self.groups.labels)
         inside = (outer >= 0) & (outer < len(self.strata.labels)) & (inner >= 0) & (inner < size)
-        return np.where(inside, outer * size + inner, -1.0)
+        with np.errstate(all="ignore"):  # a warning would tell of a cell
+            return np.where(inside, outer * size + inner, -1.0)
 
 
 @dataclass(frozen=True, slots=True)
