@@ -16,6 +16,8 @@ from reticent_server.access.secret_places import SecretsPlace
 from reticent_server.errors import CuratorError
 
 ALGORITHM = "Ed25519"
+LARGEST = 4 << 20
+"""Bytes of a signed document: some hundred times the usual."""
 
 _NO_KEY = (
     "The secrets lack the key that documents are signed with, and it cannot be written there: add "
@@ -48,6 +50,13 @@ def _key(place: SecretsPlace) -> OKPKey:
     return OKPKey.import_key(dict(known))
 
 
+def _registry() -> jws.JWSRegistry:
+    """The one algorithm, for documents that are longer than tokens."""
+    registry = jws.JWSRegistry(algorithms=[ALGORITHM])
+    registry.max_payload_length = LARGEST
+    return registry
+
+
 def fingerprint(place: SecretsPlace) -> str:
     """Of this installation's key: 43 characters. Raises CuratorError as `sign` does."""
     return str(_key(place).thumbprint())
@@ -58,9 +67,9 @@ def opened(text: str) -> tuple[bytes, str]:
     anything else. Who signed is known only to somebody who knows the fingerprint from elsewhere.
     """
     try:
-        header = jws.extract_compact(text.strip().encode()).headers()
+        header = jws.extract_compact(text.strip().encode(), registry=_registry()).headers()
         key = OKPKey.import_key(header["jwk"])
-        found = jws.deserialize_compact(text.strip(), key, algorithms=[ALGORITHM])
+        found = jws.deserialize_compact(text.strip(), key, registry=_registry())
     except (JoseError, KeyError, ValueError, TypeError, AttributeError):
         raise CuratorError(_NOT_SIGNED) from None
     return found.payload, str(key.thumbprint())

@@ -15,7 +15,7 @@ from reticent_server.errors import CuratorError
 from reticent_server.opening import anchors_of, open_books
 from reticent_server.settings import Settings
 
-LARGEST = 4 << 20
+LARGEST = 8 << 20
 """Bytes of a certificate: some hundred times the usual."""
 
 _NO_CERTIFICATE = "What was signed is no certificate that this version can read."

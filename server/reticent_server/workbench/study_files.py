@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any, cast
 
 from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 
 from reticent_server.errors import InvalidRequest
 from reticent_server.intake.staged import MOST, Incoming, Staging, staging
@@ -54,7 +55,7 @@ async def receive_study(visit: Asking, request: Request) -> str:
     await receive(request, form, MOST_BYTES, _SECONDS)
     staged = cast(Incoming, form.sink).keep()
     try:
-        read_study(staged.path.read_bytes())
+        await run_in_threadpool(read_study, staged.path.read_bytes())
     except InvalidRequest:
         place.discard(staged)
         raise

@@ -142,3 +142,10 @@ def test_secrets_that_are_not_written_here_must_have_a_key(tmp_path: Path) -> No
     known = create_secrets(tmp_path / "secrets.json")
     with pytest.raises(CuratorError, match='add "signing"'):
         fingerprint(SecretsText(secrets_text(known)))
+
+
+def test_a_document_may_be_longer_than_tokens_are(tmp_path: Path) -> None:
+    place = SecretsFile(tmp_path / "secrets.json")
+    create_secrets(place.path)
+    long = b"x" * 1_000_000
+    assert opened(sign(place, long))[0] == long

@@ -281,15 +281,17 @@ def test_two_levels_are_a_treatment_and_conditions_leave_records_out() -> None:
 
 def test_tails_of_influences_and_of_residuals_both_decline() -> None:
     cut = RowCut(length=1.0, beyond=10.0, alpha=3.0, excess=1.0, bulk=2.0)
-    assert steep(cut)
-    assert not steep(replace(cut, bulk=1.3))
-    assert not steep(replace(cut, alpha=1.8))
+    assert steep(cut, skewed=True)
+    assert not steep(replace(cut, bulk=1.3), skewed=False)
+    assert not steep(replace(cut, alpha=1.8), skewed=False)
 
 
-def test_where_noise_hides_residuals_influences_must_fall_twice_as_fast() -> None:
+def test_where_noise_hides_residuals_those_of_skewed_responses_must_fall_twice_as_fast() -> None:
     cut = RowCut(length=1.0, beyond=10.0, alpha=4.0, excess=1.0)
-    assert steep(cut)
-    assert not steep(replace(cut, alpha=3.9))
+    assert steep(cut, skewed=True)
+    assert not steep(replace(cut, alpha=3.9), skewed=True)
+    assert steep(replace(cut, alpha=2.0), skewed=False)
+    assert not steep(replace(cut, alpha=1.9), skewed=False)
 
 
 def test_the_noise_of_the_effects_own_sum_is_in_its_error() -> None:

@@ -191,6 +191,7 @@ def effect_result(
     level: float,
     names: tuple[str, ...],
     n: int,
+    skewed: bool,
 ) -> TreatmentEffectResult:
     """What a reply says."""
     C = sums.cut.length
@@ -203,7 +204,7 @@ def effect_result(
     allowance = leaning(1) * _excess(sums.cut, found) / n
     error = hypot(rest, allowance)
     balance, seen = _balance(found, names), found.histogram
-    told = found.histogram is None or (sums.cut.told and steep(sums.cut))
+    told = found.histogram is None or (sums.cut.told and steep(sums.cut, skewed=skewed))
     refused = _refusals(found, allowance, rest, told=told)
     return TreatmentEffectResult(
         effect=effect,
@@ -235,13 +236,13 @@ def models_error(derivatives: Released, n: int) -> float:
     return sqrt(max(squared, 0.0)) / n
 
 
-def steep(cut: RowCut) -> bool:
+def steep(cut: RowCut, *, skewed: bool) -> bool:
     """Whether tails of influences and of residuals fall fast enough. Where the noise hides how
-    residuals fall, influences must fall twice as fast: at epsilon = 1 five of six intervals of
-    wealth that this lets pass otherwise were wrong.
+    residuals fall, and a profile shows the response to be skewed, influences must fall twice as
+    fast: at epsilon = 1 five of six intervals of wealth were wrong without.
     """
     if cut.bulk is None:
-        return cut.alpha >= 2 * LEAST_INDEX
+        return cut.alpha >= LEAST_INDEX * (2 if skewed else 1)
     return cut.alpha >= LEAST_INDEX and cut.bulk >= STEEP
 
 

@@ -51,7 +51,7 @@ Sources: Robins, Rotnitzky & Zhao (1994); Hirano, Imbens & Ridder (2003); Li, Mo
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -124,8 +124,10 @@ class Shares:
 class TreatmentEffectPlan(Planned):
     """A planned effect. records: without the models that are released before. locations: (k, 2)
     public centres and scales of the covariates; None: no balance. known: whether the response's
-    spread is of a profile.
+    spread is of a profile; skewed: whether that shows it to be skewed.
     """
+
+    deadline_shares: ClassVar = (0.17, 0.07)
 
     records: AdjustedRecords
     propensity: NuisanceSource | None
@@ -133,6 +135,7 @@ class TreatmentEffectPlan(Planned):
     shares: Shares
     locations: tuple[tuple[float, float], ...] | None
     known: bool
+    skewed: bool
     estimator: str
     estimand: str
     level: float
@@ -284,7 +287,7 @@ class TreatmentEffectPlan(Planned):
     def _result(self, found: Found, sums: EffectSums) -> TreatmentEffectResult:
         return effect_result(
             found, sums, estimand=self.estimand, estimator=self.estimator, level=self.level,
-            names=self.names, n=self.n,
+            names=self.names, n=self.n, skewed=self.skewed,
         )  # fmt: skip
 
 
