@@ -448,6 +448,7 @@ class Dataset(Methods):
         """
         from reticent.kinds.treatment_effect import models_of  # noqa: PLC0415
 
+        models = models_of(treatment, propensity, outcome, covariates)
         values = {
             "y": y,
             "treatment": treatment,
@@ -457,7 +458,7 @@ class Dataset(Methods):
             "trim": trim,
             "where": where,
             "confidence_level": confidence_level,
-        } | models_of(treatment, propensity, outcome)
+        } | models
         spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
         answer: TreatmentEffectResults | NoReply = self._ask("treatment_effect", values, spending)
         return answer

@@ -134,3 +134,9 @@ def test_models_of_something_else_are_refused() -> None:
         models_of("a", logit, fit("y ~ x + z", ["Intercept", "x", "z"], None))
     with pytest.raises(reticent.InvalidQuery, match="covariates of the propensity"):
         models_of("a", logit, fit("y ~ a + x", ["Intercept", "a", "x"], None))
+
+
+def test_an_effect_needs_covariates_or_a_model_of_them() -> None:
+    assert models_of("a", None, None, "x") == {}
+    with pytest.raises(reticent.InvalidQuery, match="name covariates, or give a released model"):
+        models_of("a", None, None)

@@ -219,12 +219,19 @@ class TreatmentEffectResults(Release):
 
 
 def models_of(
-    treatment: str, propensity: Coefficients | None, outcome: Coefficients | None
+    treatment: str,
+    propensity: Coefficients | None,
+    outcome: Coefficients | None,
+    covariates: str | None = None,
 ) -> dict[str, Any]:
     """The fields of the question that released models say: covariates, coefficients, covariances.
+    covariates: those that were named.
 
-    Raises InvalidQuery for models that are not of one treatment and the same covariates.
+    Raises InvalidQuery for models that are not of one treatment and the same covariates, and where
+    neither models nor covariates are given.
     """
+    if covariates is None and propensity is None and outcome is None:
+        raise InvalidQuery("name covariates, or give a released model of them")
     fields: dict[str, Any] = {}
     if propensity is not None:
         fields |= _propensity(treatment, propensity)

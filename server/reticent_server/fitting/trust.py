@@ -580,6 +580,12 @@ def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
     return bulk >= SQUARES_INDEX.value and alpha >= TAIL_INDEX.value
 
 
+CONSTANT = (
+    "A column does not vary by more than the noise, so the correlation may be anything from -1 to 1, "
+    "and is not tested. Ask for a larger epsilon; a constant column has no correlation."
+)
+
+
 def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
     """Sentences on what a correlation's cut takes: `share` of its standard error, by about so many
     records; told: whether that is known well enough for an interval.

@@ -42,6 +42,12 @@ class PairFrame:
             w = self.W @ z
         return np.where(used & np.isfinite(w).all(axis=0), w, np.nan)
 
+    def varies(self, covariance: FloatArray, least: float) -> bool:
+        """Whether both columns vary, by released moments of w: least, of a variance of w."""
+        back = np.linalg.inv(self.W)
+        variances = np.diag(back @ covariance @ back.T)
+        return bool((variances > least * np.sum(back**2, axis=1)).all())
+
     def whitened(self, mean: FloatArray, covariance: FloatArray, least: float) -> "PairFrame":
         """By released moments of w; eigenvalues count `least` at least."""
         values, vectors = eigen(covariance)

@@ -76,6 +76,11 @@ LEANING = 0.2  # of ‖G‖₂ E: on 13 pairs of real tables it was 0 to .2
 TYPICAL = 3.7  # C of a plan: 1 of 1,000 normal pairs is farther
 _UNIT = 2.0  # the mean of ‖w‖² of white pairs
 _NORMAL_SQUARES = 8.0  # the mean of ‖w‖⁴ of normal ones
+VARIES = 4.0
+"""Noise of a variance: less, and a column may be constant (once in 30,000 questions it seems not to
+be).
+"""
+
 _FLOOR = 2.0  # noise of an eigenvalue that a whitening counts at least
 _SQUARES_SD = 0.5  # relative error of what lengths alone say of mean ψ²
 _LEAST = 1e-9  # of a variance that noise hides
@@ -190,9 +195,10 @@ class PearsonPlan(Planned):
 
     def run(self) -> Recipe:
         """1. Two rounds. 2. Lengths. 3. Moments. 4. Squares of influences."""
-        frame = self.frame
+        frame, varies = self.frame, False
         for k, rho in enumerate(self.rhos[:2]):
             found = yield from self._moments(f"whitening {k + 1}", frame, REACH, rho)
+            varies = frame.varies(found.covariance, VARIES * found.s / found.N)
             frame = frame.whitened(
                 found.mean, found.covariance, max(_FLOOR * found.s / found.N, _LEAST)
             )
@@ -203,7 +209,7 @@ class PearsonPlan(Planned):
         moments = yield from self._moments("moments", frame, C, self.rhos[3])
         pair = PairEstimate.of(frame, moments)
         squares = yield from self._squares(frame, pair, C, cut)
-        return self._result(pair, cut, squares / moments.N)
+        return self._result(pair, cut, squares / moments.N, varies=varies)
 
     @property
     def _rank(self) -> float:
@@ -231,11 +237,13 @@ class PearsonPlan(Planned):
         by_lengths, by_release = (_SQUARES_SD * usual) ** -2, (released.sd / N) ** -2
         return (by_lengths * usual + by_release * max(told, 0.0)) / (by_lengths + by_release)
 
-    def _result(self, pair: PairEstimate, cut: RowCut, sampling: float) -> CorrelationResult:
+    def _result(
+        self, pair: PairEstimate, cut: RowCut, sampling: float, *, varies: bool
+    ) -> CorrelationResult:
         allowance = pair.allowance(cut)
         rest = sampling + pair.noise
         told = trust.squares_told(cut.bulk, cut.alpha, skewed=self.skewed)
-        told = told and allowance <= trust.CUT_ALLOWANCE.value * sqrt(rest)
+        told = told and varies and allowance <= trust.CUT_ALLOWANCE.value * sqrt(rest)
         error = sqrt(rest + allowance**2)
         level = self.asked.confidence_level
         z = pair.r * (1 - pair.r**2) / error if told else 0.0
@@ -251,7 +259,11 @@ class PearsonPlan(Planned):
             privacy_standard_error=sqrt(pair.noise + allowance**2),
             number=pair.moments.N,
             n=self.n,
-            warnings=tuple(trust.correlation_tail(cut.beyond, allowance / error, told=told)),
+            warnings=tuple(
+                trust.correlation_tail(cut.beyond, allowance / error, told=told)
+                if varies
+                else [trust.CONSTANT]
+            ),
         )
 
 

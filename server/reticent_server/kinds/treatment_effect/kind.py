@@ -42,6 +42,10 @@ Rows = Annotated[tuple[Annotated[tuple[Number, ...], MaxLen(MAX_TERMS)], ...], M
 _NOT_DUMMY = (
     "`treatment` is a boolean column, an integer column with bounds 0 and 1, or one of two levels."
 )
+_PERSONS = (
+    "This is for tables with one row a person: ask about features of persons, such as mean(x) or "
+    "last(x, by=year), which have one."
+)
 _ITSELF = "The response and the covariates are other columns than the treatment."
 _NO_WEIGHTS = 'gcomp has no weights: leave `propensity` out, and ask for "ate", "att" or "atc".'
 _NO_MODEL = "ipw has no model of the response: leave `outcome` out, or ask for aipw."
@@ -112,6 +116,9 @@ def _plan(facts: DatasetFacts, query: TreatmentEffect, offer: PrivacyCost) -> Tr
     design = _design(facts, query)
     weighted = query.estimator != "gcomp"
     modelled = query.estimator != "ipw"
+    fitted = (weighted and query.propensity is None) or (modelled and query.outcome is None)
+    if fitted and facts.schema.unit.several_rows:
+        raise InvalidQuery(_PERSONS)
     rho = offer.rho
     propensity = _propensity(facts, query, design, treated, rho) if weighted else None
     outcome = _outcome(facts, query, design, treated, rho) if modelled else None

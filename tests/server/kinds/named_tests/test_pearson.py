@@ -53,6 +53,21 @@ def test_pearsons_of_columns_that_are_nearly_one_has_the_noise_of_one_less_its_s
     assert abs(found.effect - truth) < 6 * sampling
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_a_constant_column_has_no_correlation_and_one_with_itself_has(epsilon: float) -> None:
+    """The noise of a variance is not a variance; without a profile."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=9000)
+    columns = (numeric("x", -9, 9), numeric("y", 0, 10))
+    still = {"x": x, "y": np.full(len(x), 5.0)}
+    for _ in range(8):
+        found = ask(still, facts(len(x), columns), offer(epsilon))
+        assert found.effect_interval == NOTHING
+        assert found.warnings == (trust.CONSTANT,)
+    same = ask({"x": x, "y": 5 + x.clip(-4, 4)}, facts(len(x), columns), offer(epsilon))
+    assert same.warnings != (trust.CONSTANT,)
+
+
 @pytest.mark.parametrize("half", [0.001, 0.1, 3.0])
 @pytest.mark.parametrize("r", [-0.99, 0.0, 0.6])
 def test_an_interval_ends_where_its_own_error_reaches(r: float, half: float) -> None:
