@@ -12,6 +12,8 @@ from reticent_server.pipeline.books import Books
 
 _PYRAMID = "The questions follow the pyramid of NIST SP 800-226 (doi.org/10.6028/NIST.SP.800-226)."
 
+_HEADS = "| kind | plans | steps | pairs a step | largest share of a charge | drawn otherwise | refused |"
+
 FORMAT = "reticent-certificate-1"
 
 STATEMENT = (
@@ -124,13 +126,13 @@ def _replay(replay: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"{which} on {replay['records']} made-up records, for a row, a person with one "
         f"row or none, and a person with up to three, at ε = {epsilons}. {verdict} Plans whose "
-        "parts are all drawn otherwise (quantiles, candidates, blocks) have no distance to search; "
-        "they are counted in the last column."
+        "parts are all drawn otherwise (candidates, blocks) have no distance to search, and examples "
+        "that are not for such a unit are refused: both are counted in the last columns."
     )
     yield "\n".join(
         (
-            "| kind | plans | steps | pairs a step | largest share of a charge | drawn otherwise |",
-            "|---|---|---|---|---|---|",
+            _HEADS,
+            "|---|---|---|---|---|---|---|",
             *(_kind(each) for each in replay["kinds"]),
         )
     )
@@ -141,5 +143,5 @@ def _kind(each: Mapping[str, Any]) -> str:
     wrong = "" if each["holds"] else f" **{', '.join(each['beyond'])}**"
     return (
         f"| {each['kind']}{wrong} | {each['plans']} | {each['steps']} | {each['pairs']} | {share} "
-        f"| {each['drawn']} |"
+        f"| {each['drawn']} | {each['refused']} |"
     )

@@ -46,15 +46,17 @@ ROOM = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class KindReplay:
-    """Of one kind. plans: examples × units × ε that could be planned. steps: of noisy sums, each
-    with `pairs` pairs. attained: the largest loss over its charge. drawn: plans with parts that are
-    drawn otherwise. beyond: the labels of steps that lose more than they are charged.
+    """Of one kind. plans: examples × units × ε that could be planned; refused: that could not, as a
+    kind for one row a person is not for several. steps: of noisy sums, each with `pairs` pairs.
+    attained: the largest loss over its charge. drawn: plans with parts that are drawn otherwise.
+    beyond: the labels of steps that lose more than they are charged.
     """
 
     kind: str
     mechanism: str
     reference: str
     plans: int
+    refused: int
     steps: int
     pairs: int
     attained: float
@@ -82,27 +84,31 @@ def replayed(kinds: Sequence[Kind[Any]], size: int = POOL) -> Iterator[KindRepla
 
 
 def _replay(kind: Kind[Any], size: int) -> KindReplay:
-    found: list[list[SearchedStep]] = []
-    mechanisms: list[tuple[str, str]] = []
-    for unit in UNITS:
-        facts = _facts(unit)
-        table, pool = table_of(facts, rows(facts.slots)), units(facts, size, seed=0)
-        for planned in _plans(kind, facts):
-            mechanisms.append((planned.mechanism, planned.reference))
-            found.append(list(searched(planned, table, pool)))
+    plans = [(facts, planned) for facts in map(_facts, UNITS) for planned in _plans(kind, facts)]
+    found = [list(steps) for steps in _searched(plans, size)]
     steps = [step for each in found for step in each]
-    mechanism, reference = mechanisms[0]
+    first = next((planned for _, planned in plans), None)
     return KindReplay(
         kind=kind.name,
-        mechanism=mechanism,
-        reference=reference,
-        plans=len(found),
+        mechanism=first.mechanism if first else "",
+        reference=first.reference if first else "",
+        plans=len(plans),
+        refused=len(kind.examples) * len(UNITS) * len(EPSILONS) - len(plans),
         steps=len(steps),
         pairs=size * (size - 1) // 2,
         attained=max(map(_share, steps), default=0.0),
         drawn=sum(not each for each in found),
         beyond=tuple(sorted({step.label for step in steps if _share(step) > ROOM})),
     )
+
+
+def _searched(
+    plans: Sequence[tuple[DatasetFacts, Planned]], size: int
+) -> Iterator[Iterator[SearchedStep]]:
+    """Each plan's steps, on the example table of its unit."""
+    for facts, planned in plans:
+        table, pool = table_of(facts, rows(facts.slots)), units(facts, size, seed=0)
+        yield searched(planned, table, pool)
 
 
 def _share(step: SearchedStep) -> float:

@@ -29,10 +29,14 @@ def lost_shares(
 
 
 def skewness(coordinates: Coordinates) -> FloatArray:
-    """(q,) of each column the distance of its 5 or 95 % quantile, the farther, from the median in
-    interquartile ranges; by public rows. 0 for a constant column; infinite where half of the
-    records or more have one value, and others are far."""
-    x = np.linalg.inv(coordinates.transform) @ coordinates.rows.T
+    """(q,) of each column, by public rows, as of skewness_of."""
+    return skewness_of(np.linalg.inv(coordinates.transform) @ coordinates.rows.T)
+
+
+def skewness_of(x: FloatArray) -> FloatArray:
+    """(q,) of public rows x (q, rows) the distance of the 5 or 95 % quantile, the farther, from the
+    median in interquartile ranges. 0 for a constant column; infinite where half of the records or
+    more have one value, and others are far."""
     low, first, middle, third, high = np.quantile(x, _ENDS, axis=1)
     far, range_ = np.maximum(high - middle, middle - low), third - first
     found = np.where(far > _ROUNDING, np.inf, 0.0)

@@ -24,7 +24,7 @@ def test_a_kind_loses_what_it_is_charged_and_no_more() -> None:
     assert found.attained == pytest.approx(1, abs=1e-3)
     assert found.plans == found.steps == 18
     assert found.pairs == SMALL * (SMALL - 1) // 2
-    assert found.drawn == 0
+    assert found.drawn == found.refused == 0
     assert "Gaussian" in found.mechanism
 
 
@@ -41,6 +41,12 @@ def test_what_is_drawn_otherwise_is_counted() -> None:
     assert found.steps == 0
     assert found.drawn == found.plans > 0
     assert found.holds
+
+
+def test_examples_that_are_not_for_a_unit_are_counted() -> None:
+    (found,) = replay("anova")
+    assert found.plans == 6
+    assert found.refused == 12  # of both units that are persons
 
 
 def test_all_kinds_for_analysts_are_replayed_unless_some_are_named() -> None:

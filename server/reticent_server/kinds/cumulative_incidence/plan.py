@@ -20,12 +20,15 @@ from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.kinds.cumulative_incidence.gray import GrayTest, gray_test
 from reticent_server.kinds.cumulative_incidence.incidence import Incidence, course_of, described
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.follow_up.curves import curves_outline
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap, with_fine_grid
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.curve import TimeGrid
 from reticent_server.mechanisms import running_counts
 
-_PRODUCTS_A_MS = 100_000  # of a covariance, planned; measured 300,000 for survival curves
+# planned milliseconds, of which deadline_shares takes a twentieth: of a curve, of one in each of two
+# intervals, and of Gray's test of twenty pairs of groups; measured with up to 200 groups
+_CURVE_MS, _INTERVALS_A_MS, _PAIRS_A_MS = 10, 2, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +55,11 @@ class CumulativeIncidencePlan(Planned):
 
     @property
     def outline(self) -> Outline:
-        products = self.asked.size * self.asked.statuses**2 * self.asked.intervals**3
-        return Outline(
-            columns=self.asked.design.columns,
-            rho=self.part.rho,
-            mechanism="discrete Gaussian running counts (square-root factorisation)",
-            reference=(
-                "Fichtenberger, Henzinger & Upadhyay (2023); Canonne, Kamath & Steinke (2020)"
-            ),
-            column_ms=2 * products // _PRODUCTS_A_MS,  # of the curves' variances
-            gaussian_counts=(),
-        )
+        groups, causes, J = self.asked.size, self.asked.censored, self.asked.intervals
+        curves = groups * causes * (_CURVE_MS + J // _INTERVALS_A_MS)
+        tests = causes * groups**2 // _PAIRS_A_MS
+        lines = self.asked.statuses**2
+        return curves_outline(self.asked, self.part, lines=lines, curves_ms=curves + tests)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

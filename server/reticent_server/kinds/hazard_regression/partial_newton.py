@@ -119,9 +119,8 @@ and follow-up that stops early the solution is another, by up to 7 standard erro
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
 _EARLY_CUT, _LEAST_CUT = 0.05, 1e-3  # of public persons' scores, beyond the cut of an early step
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
-_SMALLEST_CLIP = (
-    2.0**-20
-)  # of whitened scores: where all public ones are 0, a sum still has a scale
+# of whitened scores: where all public ones are 0, a sum still has a scale
+_SMALLEST_CLIP = 2.0**-20
 _LARGEST_THETA = 2.0**20  # in standardised units: keeps a fit within the floats
 _MOST_CORRECTED = 4.0  # times: what a hazard is corrected by
 _ALIGNED = 0.5

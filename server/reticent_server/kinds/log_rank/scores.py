@@ -153,7 +153,7 @@ def _weighted(
     deviation = weights * np.einsum("cg,gpj->pcj", comparison, apart)
     lived = np.cumsum(-deviation * pilot.hazard, axis=2)
     lived = np.concatenate([np.zeros((*lived.shape[:2], 1)), lived], axis=2)
-    variance = np.einsum("cg,jgh,dh->jcd", comparison, pilot.variance, comparison)
+    variance = comparison @ pilot.variance @ comparison.T
     return deviation, lived, weights[:, None, None] ** 2 * variance, weights**2 * pilot.errors
 
 

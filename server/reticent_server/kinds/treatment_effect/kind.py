@@ -16,6 +16,7 @@ from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import code_terms
+from reticent_server.fitting.heavy_terms import skewness_of
 from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.formula.labels import quote
@@ -136,7 +137,7 @@ def _plan(facts: DatasetFacts, query: TreatmentEffect, offer: PrivacyCost) -> Tr
         shares=shares_of(left, weighted=weighted, balanced=locations is not None),
         locations=locations,
         known=known,
-        skewed=known and _is_skewed(rows),
+        skewed=rows is not None and bool(trust.skewed(skewness_of(rows.y[None]))[0]),
         estimator=query.estimator,
         estimand=query.estimand,
         level=query.confidence_level,
@@ -241,17 +242,6 @@ def _spread(design: Design, rows: PublicRows | None) -> tuple[float, float, bool
         return float(rows.y.mean()), float(rows.y.std()), True
     return (response.lower + response.upper) / 2, (width or 1.0) / 12**0.5, False
 
-
-def _is_skewed(rows: PublicRows | None) -> bool:
-    """Whether public rows show that a response's tail is long (as fitting.heavy_terms has it)."""
-    if rows is None:
-        return False
-    low, first, middle, third, high = np.quantile(rows.y, _FAR)
-    far, middle_half = max(high - middle, middle - low), third - first
-    return bool(trust.skewed(np.array(far / max(middle_half, np.finfo(float).tiny))))
-
-
-_FAR = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 KIND = Kind(
     query=TreatmentEffect,
