@@ -4,6 +4,14 @@
 from reticent._errors import InvalidFormula
 
 OPEN, CLOSE, QUOTES = "([", ")]", "\"'`"
+_SHOWN = 80
+"""Characters of a text that an error repeats."""
+
+
+def shortened(text: str) -> str:
+    """A text as an error repeats it."""
+    text = text.strip()
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
 def walk(text: str) -> list[tuple[str, int]]:

@@ -244,3 +244,40 @@ def test_agreement_counts_the_noise() -> None:
             [f.privacy_bse for f in found], axis=0
         )
         assert ratio == pytest.approx(np.ones(len(ratio)), abs=0.37)
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("f =~ x1 + p*x2 + x3; a := " + "-" * 900 + "1", "at most 500 characters"),
+        ("f =~ x1 + p*x2 + x3; a := " + "(" * 210 + "p" + ")" * 210, "an expression of labels"),
+        ("f =~ x1 + p*x2 + x3; a := " + "p+" * 600 + "p", "at most 500 characters"),
+        ("f =~ x1 + p*x2 + x3; a := 1/0*p", "divisions and powers"),
+        ("f =~ x1 + p*x2 + x3; a := p*0/(p-p)", "divisions and powers"),
+        ("f =~ x1 + p*x2 + x3; a := 10**309/10**308*p", "divisions and powers"),
+        ("f =~ x1 + p*x2 + x3; a := p**(0-1e308)", "divisions and powers"),
+        ("f =~ x1 + p*x2 + x3; a := p*1" + "0" * 400, "an expression of labels"),
+        ("f =~ x1 + p*x2 + x3; a := p*1e999", "of the labels p"),
+        ("f =~ x1 + p*x2 + x3; a := p*1j", "an expression of labels"),
+        ("f =~ x1 + p*x2 + x3; a := p*True", "of the labels p"),
+        ("f =~ x1 + p*x2 + x3; a := p*'q'", "an expression of labels"),
+        ("f =~ x1 + x2 + x3; f ~~ -1*f", "numbers that it fixes|no maximum|Heywood|not identified"),
+        ("x1 ~ x2; x2 ~~ 0*x2", "numbers that it fixes|not identified"),
+        ("x1 ~ 1e300*x2", "a fixed number is 0 or from"),
+        ("x1 ~ 1e999*x2", "a fixed number is 0 or from"),
+        ("x1 ~ 1e-300*x2", "a fixed number is 0 or from"),
+        ("x1 ~ x2 #" + "y" * 10_000, "more than 10000"),
+        ("x1 ~ " + "y" * 9_000, "y…"),
+        ("x1 ~ " + "*".join(["x2"] * 9), "write a term as"),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_a_strangers_text_is_refused_in_a_short_sentence(study: Any, model: str, told: str) -> None:
+    with pytest.raises((InvalidFormula, NotEstimable), match=told) as raised:
+        study.sem(model)
+    assert len(str(raised.value)) < 400
+
+
+def test_a_product_of_many_factors_is_refused_before_its_terms_are_listed(study: Any) -> None:
+    with pytest.raises(InvalidFormula, match="at most 8 factors"):
+        study.ols("x1 ~ " + "*".join(["x2"] * 9))

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from itertools import product
 
 from reticent._errors import InvalidFormula
-from reticent._text_pieces import QUOTES, quoted_split, walk
+from reticent._text_pieces import QUOTES, quoted_split, shortened, walk
 
 _FACTOR = re.compile(
     r"""C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*|(?:merge|lump)\([^()]*\))"""
     r"""(?:,ref=(?:"[^"]*"|'[^']*'|[0-9]+))?\)"""
 )
+
+MOST_CROSSED = 8
+"""Factors of a*b*…, which stands for one term fewer than 2 to their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Columns:
         places = self.places(text)
         if len(places) != 1:
             raise InvalidFormula(
-                f"{text.strip()} has {len(places)} columns in this study; name one of "
+                f"{shortened(text)} has {len(places)} columns in this study; name one of "
                 + ", ".join(self._names[k] for k in places)
                 + "."
             )
@@ -79,7 +82,7 @@ class Columns:
         )
         if not places:
             raise InvalidFormula(
-                f"{text.strip()} is not in this study; its columns are "
+                f"{shortened(text)} is not in this study; its columns are "
                 f"{', '.join(self._names[1:])}."
             )
         return places
@@ -101,6 +104,11 @@ class Columns:
     def _crossed(self, item: str) -> list[int]:
         """a*b is a + b + a:b."""
         factors = quoted_split(item, "*") if "**" not in _outside(item) else [item]
+        if len(factors) > MOST_CROSSED:
+            raise InvalidFormula(
+                f"{shortened(item)}: a product has at most {MOST_CROSSED} factors; write the terms that "
+                "you mean, with ':'."
+            )
         chosen = [
             ":".join(f for f, use in zip(factors, uses, strict=True) if use)
             for uses in product((True, False), repeat=len(factors))

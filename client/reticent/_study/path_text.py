@@ -18,10 +18,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import isfinite
 
 from reticent._errors import InvalidFormula
 from reticent._study.formula import Columns
-from reticent._text_pieces import quoted_split
+from reticent._text_pieces import quoted_split, shortened
 
 LOADING, SLOPE, COVARIANCE, DEFINED = "=~", "~", "~~", ":="
 _OPERATORS = (LOADING, DEFINED, COVARIANCE, SLOPE)
@@ -34,6 +35,12 @@ _BINARY: Mapping[type[ast.operator], Callable[[complex, complex], complex]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+MOST_TEXT = 10_000
+"""Characters of a model, a thousand paths: a text may be a stranger's."""
+MOST_EXPRESSION = 500
+"""Characters of a function of labels, whose brackets are read one within the other."""
+_LARGEST, _SMALLEST = 1e30, 1e-30
+"""Of a fixed number that is not 0: four of them multiplied are still a number."""
 _ARITHMETIC = (
     ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Load, ast.Constant, ast.USub, ast.UAdd,
     *_BINARY,
@@ -77,6 +84,10 @@ class PathModel:
 
 def path_model(text: str, study: Columns, names: tuple[str, ...], std_lv: bool) -> PathModel:
     """Of a text. names: the study's columns, by place. Raises InvalidFormula."""
+    if len(text) > MOST_TEXT:
+        raise InvalidFormula(
+            f"The model has {len(text)} characters, more than {MOST_TEXT}: leave out what is not needed."
+        )
     lines = [_parts(line) for line in _lines(text)]
     factors = tuple(dict.fromkeys(left for left, op, _ in lines if op == LOADING))
     columns: dict[str, int] = {}
@@ -97,7 +108,9 @@ def path_model(text: str, study: Columns, names: tuple[str, ...], std_lv: bool) 
     _distinct(written)
     clash = next((f for f in factors if f in names), None)
     if clash is not None:
-        raise InvalidFormula(f"{clash} is a column of the study: give the factor another name.")
+        raise InvalidFormula(
+            f"{shortened(clash)} is a column of the study: give the factor another name."
+        )
     if not written:
         raise InvalidFormula("The model has no line such as 'f =~ x1 + x2 + x3' or 'y ~ x'.")
     scaled = _scaled(written, factors, std_lv)
@@ -120,13 +133,15 @@ def _lines(text: str) -> Iterator[str]:
 
 def _parts(line: str) -> tuple[str, str, str]:
     if "==" in line or "<" in line or ">" in line:
-        raise InvalidFormula(f"{line}: write equal parameters with one label, 'f =~ a*x1 + a*x2'.")
+        raise InvalidFormula(
+            f"{shortened(line)}: write equal parameters with one label, 'f =~ a*x1 + a*x2'."
+        )
     op = next((each for each in _OPERATORS if each in line), None)
     if op is None:
-        raise InvalidFormula(f"{line}: a line has one of =~, ~, ~~ and :=.")
+        raise InvalidFormula(f"{shortened(line)}: a line has one of =~, ~, ~~ and :=.")
     left, _, right = line.partition(op)
     if not left.strip() or not right.strip():
-        raise InvalidFormula(f"{line}: a term is missing beside {op}.")
+        raise InvalidFormula(f"{shortened(line)}: a term is missing beside {op}.")
     return left.strip(), op, right.strip()
 
 
@@ -134,7 +149,7 @@ def _items(left: str, op: str, right: str) -> Iterator[Path]:
     for item in quoted_split(right, "+"):
         *modifiers, last = (part.strip() for part in quoted_split(item, "*"))
         if len(modifiers) > 1 or not last:
-            raise InvalidFormula(f"{item.strip()}: write a term as 'x', 'label*x' or '0.5*x'.")
+            raise InvalidFormula(f"{shortened(item)}: write a term as 'x', 'label*x' or '0.5*x'.")
         if last in {"0", "1"}:
             raise InvalidFormula("Means and intercepts are not part of the model: leave them out.")
         yield _modified(Path(left, op, last), modifiers[0] if modifiers else "")
@@ -146,10 +161,15 @@ def _modified(path: Path, modifier: str) -> Path:
     if modifier == "NA":
         return replace(path, freed=True)
     if _NUMBER.fullmatch(modifier):
-        return replace(path, fixed=float(modifier))
+        number = float(modifier)
+        if number and not _SMALLEST <= abs(number) <= _LARGEST:
+            raise InvalidFormula(
+                f"{shortened(modifier)}: a fixed number is 0 or from {_SMALLEST:g} to {_LARGEST:g} in size."
+            )
+        return replace(path, fixed=number)
     if _NAME.fullmatch(modifier):
         return replace(path, label=modifier)
-    raise InvalidFormula(f"{modifier}: before '*' stands a number, NA or a label.")
+    raise InvalidFormula(f"{shortened(modifier)}: before '*' stands a number, NA or a label.")
 
 
 def _distinct(paths: list[Path]) -> None:
@@ -157,7 +177,9 @@ def _distinct(paths: list[Path]) -> None:
     for path in paths:
         key = path.ends if path.op == COVARIANCE else (path.op, path.left, path.right)
         if key in seen or (path.op != COVARIANCE and path.left == path.right):
-            raise InvalidFormula(f"{path} stands twice in the model, or explains itself.")
+            raise InvalidFormula(
+                f"{shortened(str(path))} stands twice in the model, or explains itself."
+            )
         seen.add(key)
 
 
@@ -202,25 +224,47 @@ def _defaults(
 
 def _function(text: str, labels: set[str]) -> Callable[[Mapping[str, complex]], complex]:
     """Of labels, by + - * / ^ and brackets. Raises InvalidFormula."""
+    if len(text) > MOST_EXPRESSION:
+        raise InvalidFormula(
+            f"{shortened(text)}: an expression has at most {MOST_EXPRESSION} characters: give parts of it "
+            "names of their own with :=."
+        )
     try:
         tree = ast.parse(text.replace("^", "**"), mode="eval")
-    except SyntaxError as error:
-        raise InvalidFormula(f"{text}: write an expression of labels, such as a*b.") from error
-    nodes = list(ast.walk(tree))
-    unknown = sorted({n.id for n in nodes if isinstance(n, ast.Name)} - labels)
-    numbers = all(isinstance(n.value, int | float) for n in nodes if isinstance(n, ast.Constant))
-    if unknown or not numbers or not all(isinstance(n, _ARITHMETIC) for n in nodes):
+        nodes = list(ast.walk(tree))
+        numbers = [float(n.value) for n in nodes if isinstance(n, ast.Constant)]  # type: ignore[arg-type]
+        plain = all(type(n.value) in {int, float} for n in nodes if isinstance(n, ast.Constant))
+    except (
+        SyntaxError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        MemoryError,
+        RecursionError,
+    ) as error:
         raise InvalidFormula(
-            f"{text}: write an expression of the labels {', '.join(sorted(labels)) or '(none)'}."
+            f"{shortened(text)}: write an expression of labels, such as a*b."
+        ) from error
+    unknown = {n.id for n in nodes if isinstance(n, ast.Name)} - labels
+    if (
+        unknown
+        or not (plain and all(map(isfinite, numbers)))
+        or not all(isinstance(n, _ARITHMETIC) for n in nodes)
+    ):
+        raise InvalidFormula(
+            f"{shortened(text)}: write an expression of the labels "
+            f"{shortened(', '.join(sorted(labels))) or '(none)'}."
         )
     return lambda values: _value(tree.body, values)
 
 
 def _value(node: ast.expr, values: Mapping[str, complex]) -> complex:
-    """Of an expression whose nodes are all arithmetic."""
+    """Of an expression whose nodes are all arithmetic, in floating point: powers of integers have no
+    end. Raises ArithmeticError.
+    """
     match node:
         case ast.Constant(value=int() | float() as number):
-            return number
+            return float(number)
         case ast.Name(id=label):
             return values[label]
         case ast.UnaryOp(op=sign, operand=inner):

@@ -38,6 +38,10 @@ ALIKE = (
     "Persons have several rows, and moments do not show how alike these are: standard errors are as "
     "large as that can make them, and there is no test of fit."
 )
+_SINGULAR = (
+    "The model gives no covariance that can be fitted, or a function of labels has no value at the "
+    "estimates: look at the numbers that it fixes, and at divisions and powers."
+)
 _ROUNDED = 1e-9
 """Of the largest variance: an eigenvalue that rounding makes of 0."""
 
@@ -199,6 +203,19 @@ def structural(
     moments: Moments, model: PathModel, *, alike: bool, warnings: Sequence[str]
 ) -> StructuralFit:
     """The fit of a model. alike: whether persons have several rows. Raises NotEstimable."""
+    try:
+        with np.errstate(all="ignore"):
+            found = _structural(moments, model, alike=alike, warnings=warnings)
+    except (np.linalg.LinAlgError, ArithmeticError):
+        raise NotEstimable(_SINGULAR) from None
+    if not np.isfinite([e.est for e in found.estimates]).all():
+        raise NotEstimable(_SINGULAR)
+    return found
+
+
+def _structural(
+    moments: Moments, model: PathModel, *, alike: bool, warnings: Sequence[str]
+) -> StructuralFit:
     places = tuple(model.columns.values())
     units = moments.scales[list(places)]
     K = clear_covariance(moments, places) * np.outer(units, units)
