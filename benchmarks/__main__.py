@@ -30,6 +30,7 @@ NAMES = (
     "pooled",
     "describe",
     "deadlines",
+    "reply_times",
     "groups",
     "survival",
     "competing_risks",

@@ -17,6 +17,7 @@ from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.glm.dispersion_score import DispersionScore, planned_cut, score
+from reticent_server.kinds.glm.estimated_dispersion import Dispersion
 from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from support.fits.dispersion import NB, TRUTH, estimated, made_up
@@ -141,3 +142,9 @@ def test_the_client_shows_it() -> None:
     assert fit.dispersion_interval == tuple(result["dispersion_interval"])
     assert np.isnan(other.dispersion)
     assert np.isnan(other.dispersion_interval).all()
+
+
+def test_an_interval_of_any_width_ends_within_the_floats() -> None:
+    low, high = Dispersion(1.0, 1e4, 1.0, known=True).described(0.95)["dispersion_interval"]
+    assert 0 < low < 1e-40
+    assert 1e40 < high < np.inf

@@ -39,6 +39,7 @@ from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.follow_up.table import LifeTable
 from reticent_server.kinds.survival_curve.curve import Positions, TimeGrid
 
+_WIDEST = 100.0  # of an interval of log(1 − F): its ends are then 0 and 1
 _ALMOST_ALL = 1e-9  # left without an event, at the least: keeps a logarithm finite
 
 
@@ -167,7 +168,7 @@ def _areas(ends: Positions, grid: TimeGrid, k: int) -> FloatArray:
 def _intervals(raw: FloatArray, sd: FloatArray, shown: FloatArray) -> tuple[Interval, ...]:
     """Ends of log(1 − F), which hold the reported curve."""
     left = np.maximum(1 - raw, _ALMOST_ALL)
-    width = half_width(1.0, CONFIDENCE) * sd / left
+    width = np.minimum(half_width(1.0, CONFIDENCE) * sd / left, _WIDEST)
     low = np.minimum(np.maximum(1 - left * np.exp(width), 0.0), shown)
     high = np.maximum(1 - left * np.exp(-width), shown)
     return tuple(zip(low.tolist(), high.tolist(), strict=True))

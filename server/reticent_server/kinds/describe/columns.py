@@ -192,6 +192,7 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
     likely, span = clip_range(facts, column), declared_range(facts, column)
     inner = public_edges(facts, column, number_of_bins(facts, groups.size, rho))
     inside = [e for e in inner if likely.lower < e < likely.upper]
+    inside = inside or [(likely.lower + likely.upper) / 2]  # one bin alone has another price
     axis = Axis(column.name, len(inside) + 1, 0.0, (), (likely.lower, *inside, likely.upper))
     return NumbersMeasure(column, axis, span, weight(span.tilt))
 

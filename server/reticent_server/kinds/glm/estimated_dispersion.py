@@ -77,6 +77,7 @@ _SCORE = 0.75  # of it, for χ: the other sums need to be known to a tenth only
 _ROWS = 1024  # public rows of which predictors are made
 _PLACES = 64  # of them that means are taken over
 _STEP = 0.05  # of ln α, of a difference
+_LARGEST_EXPONENT = 100.0  # of an interval's end: beyond it the end says nothing
 _MOST_ADDED = 0.7  # of ln α: beyond it the fit is further off than a square tells
 _TINY = 1e-12  # keeps quotients within the floats
 _MICROSECONDS = 0.3  # of a record: a digamma function and its predictor again; measured .15
@@ -124,15 +125,15 @@ class Dispersion:
 
     def described(self, level: float) -> dict[str, Any]:
         """What a reply says of it."""
-        z = float(ndtri((1 + level) / 2))
-        ends = tuple(self.alpha * exp(side * z * self.error) for side in (-1, 1))
-        given = self.known and trust.dispersed(self.alpha)
-        errors = {
+        if not (self.known and trust.dispersed(self.alpha)):
+            return {"dispersion": self.alpha}
+        reach = min(float(ndtri((1 + level) / 2)) * self.error, _LARGEST_EXPONENT)
+        return {
+            "dispersion": self.alpha,
             "dispersion_standard_error": self.alpha * self.error,
             "dispersion_privacy_standard_error": self.alpha * self.privacy,
-            "dispersion_interval": ends,
+            "dispersion_interval": tuple(self.alpha * exp(side * reach) for side in (-1, 1)),
         }
-        return {"dispersion": self.alpha, **(errors if given else {})}
 
     @property
     def warnings(self) -> list[str]:
