@@ -269,7 +269,8 @@ class WholeNewton(NoisyNewton):
         eta = model.predictor(score, place.direction)
         back = np.linalg.inv(model.whitening.transform)
         left = fit.privacy if fit.left is None else fit.left  # without what a cut takes
-        error = _RARER * np.sqrt(model.variance(back.T @ (fit.sampling + left) @ back))
+        variance = model.variance(back.T @ (fit.sampling + left) @ back)
+        error = _RARER * np.sqrt(np.maximum(variance, 0.0))
         each = score.events(eta, error)
         if each is None:
             return None
