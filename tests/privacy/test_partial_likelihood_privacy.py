@@ -125,6 +125,7 @@ def test_the_bounds_hold_wherever_noise_leads(strata: str | None) -> None:
     assert long > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, "g"])
 def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
     """Of its stratum, if it is in use; those of no stratum are in none."""
@@ -152,6 +153,7 @@ def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
         assert (np.asarray(code) < part.bins).all()
 
 
+@pytest.mark.slow
 def test_records_that_are_not_in_use_contribute_nothing() -> None:
     """Those outside `where`, and those who leave before they come."""
     data, everybody = data_of(0), records()
