@@ -14,7 +14,7 @@ from support.client.replying_server import COVARIANCE, release
 LEVELS = [0.5, 0.9, 0.95, 0.999]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("p", [1, 2, 5, 20, 64])
 def test_independent_estimates(p: int, level: float) -> None:

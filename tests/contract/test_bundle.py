@@ -108,6 +108,7 @@ def test_a_run_is_paid_for_once_and_its_archive_needs_no_server(
         archive["nowhere"]
 
 
+@pytest.mark.slow
 def test_nothing_is_spent_without_a_yes(
     client: reticent.Client,
     people: reticent.Dataset,
@@ -179,6 +180,7 @@ def test_a_bundle_that_cannot_be_read_says_why(content: Any, sentence: str) -> N
         reticent.bundle(content)
 
 
+@pytest.mark.slow
 def test_the_commands(
     client: reticent.Client,
     tmp_path: Path,

@@ -37,6 +37,7 @@ def stored(contract: ModuleType) -> dict[str, Json]:
     return found
 
 
+@pytest.mark.slow
 def test_callers_of_the_last_version_go_on(contract: ModuleType, stored: dict[str, Json]) -> None:
     """`make contract` stores a new version's; a version that may break callers names what in
     CHANGELOG.

@@ -106,7 +106,7 @@ MODELS = [
 EMPTY = [m | {"where": NOBODY} for m in MODELS if m["formula"].endswith("~ x") or "loss" in m]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("query", MODELS + EMPTY, ids=lambda q: " ".join(map(str, q.values())))
 def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))

@@ -141,6 +141,7 @@ def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset: Any) -> None:
             dataset.linear_regression("y ~ x", **refused, epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_the_biweight_is_of_the_newton_mechanism(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x + C(g)", loss="tukey", epsilon=20.0)
     fit = dataset.linear_regression("y ~ x + C(g)", loss="tukey", epsilon=20.0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which tests `make test` runs: some cases of those marked sample(k), a fifth of the slow ones of a
-file; the audit has the rest.
+file, and of each file one; the audit has the rest.
 """
 
 from __future__ import annotations
@@ -42,10 +42,15 @@ def test_of_the_cases_of_a_test_one_in_k_is_kept() -> None:
     assert not any(item.is_rest for item in others)
 
 
-def test_of_the_slow_tests_of_a_file_a_fifth_is_kept_and_of_one_that_one() -> None:
-    several = [MarkedTest(f"test_{i}", pytest.mark.slow) for i in range(7)]
-    assert left(several) == 5
+@pytest.mark.parametrize(("slow", "kept"), [(1, 0), (2, 0), (3, 1), (7, 1), (8, 2)])
+def test_of_the_slow_tests_of_a_file_a_fifth_is_kept(slow: int, kept: int) -> None:
+    several = [MarkedTest(f"test_{i}", pytest.mark.slow) for i in range(slow)]
+    assert left([*several, MarkedTest("test_quick")]) == slow - kept
+
+
+def test_no_file_goes_without_a_test() -> None:
     assert left([MarkedTest("test_alone", pytest.mark.slow)]) == 0
+    assert left([MarkedTest(f"test_{i}", pytest.mark.slow) for i in range(2)]) == 1
 
 
 def test_what_the_audit_has_is_no_case_that_is_kept() -> None:

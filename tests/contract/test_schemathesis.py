@@ -135,7 +135,7 @@ def header(key: str | None) -> tuple[str, ...]:
 
 def test_a_few_requests_of_every_kind(installation: Installation) -> None:
     key = header(installation.keys["ana"])
-    run(installation, "--phases", "fuzzing", "--max-examples", "3", *key)
+    run(installation, "--phases", "fuzzing", "--max-examples", "2", *key)
 
 
 @pytest.mark.audit

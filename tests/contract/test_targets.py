@@ -72,7 +72,7 @@ def planned(api: Api, query: dict[str, Any], epsilon: float = 8.0) -> Any:
     return reply.json()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> None:
     """A kind of model that is added cannot leave the line out."""
@@ -80,6 +80,7 @@ def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> 
     assert bool(said) or QUERIES[name]["kind"] not in MODELS
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -99,6 +100,7 @@ def test_the_line_is_of_the_target(planner: Api, query: dict[str, Any], said: st
     assert planned(planner, query)["answers"] == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -115,6 +117,7 @@ def test_the_mechanism_does_not_name_the_other_target(
     assert mechanism == f"noisy Newton ({said}), discrete Gaussian sums"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("query", [OLS, RLM, MLE])
 def test_a_plan_forecasts_the_other_target_as_that_target_s_own_plan_does(
     planner: Api, query: dict[str, Any]

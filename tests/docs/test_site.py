@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation builds without a warning, and every link in it leads somewhere; offline."""
+"""The documentation builds without a warning, and every link in it leads somewhere; offline.
+
+The tests of what is built are the audit's: it is built by `make docs`, which each change runs.
+"""
 
 import logging
 from html.parser import HTMLParser
@@ -67,6 +70,7 @@ def test_every_link_leads_somewhere(site: Path) -> None:
     assert broken == []
 
 
+@pytest.mark.audit
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
         text = path.read_text("utf-8")
@@ -74,6 +78,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
             assert opening not in text, path
 
 
+@pytest.mark.audit
 def test_the_reference_has_every_command_and_every_name(site: Path) -> None:
     import reticent
     from reticent_server.cli.examples import EXAMPLES
@@ -86,15 +91,19 @@ def test_the_reference_has_every_command_and_every_name(site: Path) -> None:
     assert (site / "reference/release.schema.json").exists()
 
 
-def test_every_query_kind_has_a_page_with_an_example(site: Path) -> None:
+@pytest.mark.audit
+def test_the_first_page_leads_to_every_kind(site: Path) -> None:
+    home = parsed(site / "index.html")
+    assert {f"kinds/{p.stem}.html" for p in (ROOT / "docs/kinds").glob("*.md")} <= set(home.links)
+
+
+def test_every_query_kind_has_a_page_with_an_example() -> None:
     """Named in a heading or a table as `kind`, and asked for by a block that is run."""
     pages = [path.read_text("utf-8") for path in (ROOT / "docs/kinds").glob("*.md")]
     for kind in FIELDS:
         method = {"hypothesis_test": "test", "binned_residuals": "residuals"}.get(kind, kind)
         told = [page for page in pages if f"`{kind}`" in page and f"ds.{method}(" in page]
         assert told, kind
-    home = parsed(site / "index.html")
-    assert {f"kinds/{p.stem}.html" for p in (ROOT / "docs/kinds").glob("*.md")} <= set(home.links)
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

@@ -12,7 +12,7 @@ from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.models import SUITE, named
 from benchmarks.gauntlet.run import asked
 
-SAMPLES = 3  # of each model: the three take a second of a core
+SAMPLES = 1  # of each model: each takes half a second of a core
 EPSILON = 1.0
 JUDGED = {"answered", "coverage", "rms z", "wild", "short"}
 MOST_FLAGGED = 0.25  # of all coefficients: about .02 are

@@ -133,7 +133,7 @@ def test_nearly_every_example_has_a_reply(releases: dict[str, Any]) -> None:
     assert any(flags(r["result"]) for r in releases.values())
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
     release = replied(releases, name)
@@ -160,7 +160,7 @@ def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
         assert warning in result.notes
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_page_s_markup_holds_every_cell(releases: dict[str, Any], name: str) -> None:
     release = replied(releases, name)
@@ -199,7 +199,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("form", TEXTS)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_document_shows_every_number(releases: dict[str, Any], name: str, form: str) -> None:

@@ -135,7 +135,7 @@ def status(facts: DatasetFacts, plan: Plan, number: int) -> str:
         engine.close()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("most", [SHORT, pytest.param(MOST, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_question_that_can_be_planned_fails(facts: DatasetFacts, name: str, most: int) -> None:
@@ -191,7 +191,7 @@ def test_no_table_makes_a_question_fail(facts: DatasetFacts, name: str, alike: s
 RESPONSES = {"identity": "y", "logit": "b", "log": "k"}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("slope", [0.0, 5e-324, 1e-300, 1e-18, 1e-16, 1e-12, 1e-3, 1e3, 1e300])
 @pytest.mark.parametrize("link", RESPONSES)
 def test_fitted_values_that_are_nearly_alike_are_refused_or_binned(

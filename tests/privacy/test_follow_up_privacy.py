@@ -86,7 +86,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
             return steps
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, seed: int) -> None:

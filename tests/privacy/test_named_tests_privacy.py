@@ -69,7 +69,7 @@ def extreme_block(count: Any = ROWS) -> Any:
     return whole({name: v[:count] for name, v in people(count).items()})
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("kind", "query"), CASES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(

@@ -125,12 +125,14 @@ def test_the_bounds_hold_wherever_noise_leads(strata: str | None) -> None:
     assert long > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strata", [None, "g"])
 def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
     """Of its stratum, if it is in use; those of no stratum are in none."""
     data, pool = data_of(3), records()
     plan = planned_partial(data, RHO, LATE, strata=strata, columns=STRATA, bins=3)
-    (step,) = [s for s in steps_of(plan, data) if isinstance(s.map_fn, PersonCellsMap)]
+    steps = steps_of(plan, data)
+    (step,) = [s for s in steps if isinstance(s.map_fn, PersonCellsMap)]
     codes = step.map_fn(whole(pool))
     for part, code in zip(step.parts, codes, strict=True):
         assert isinstance(part, RunningCounts)
@@ -140,7 +142,7 @@ def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
         assert np.array_equal(of, pool["g"][inside] if strata else 0 * of)
     for outside in (-1.0, 3.0, np.nan) if strata else ():
         nowhere = pool | {"g": np.full_like(pool["g"], outside)}
-        for map_fn in (s.map_fn for s in steps_of(plan, data)):
+        for map_fn in (s.map_fn for s in steps):
             if isinstance(map_fn, PersonCellsMap | PersonsMap):
                 for contribution in map_fn(whole(nowhere)):
                     values = multiplied(contribution)
@@ -152,13 +154,14 @@ def test_a_record_is_in_one_cell_of_each_part(strata: str | None) -> None:
         assert (np.asarray(code) < part.bins).all()
 
 
+@pytest.mark.slow
 def test_records_that_are_not_in_use_contribute_nothing() -> None:
     """Those outside `where`, and those who leave before they come."""
     data, everybody = data_of(0), records()
     plan = planned_partial(data, RHO, LATE, where="arm == 1", bins=3)
+    steps = steps_of(plan, data)
     for gone in (everybody["arm"] == 0, everybody["s"] >= everybody["t"]):
         outside = {name: np.ascontiguousarray(v[gone]) for name, v in everybody.items()}
-        steps = steps_of(plan, data)
         for step in steps:
             if not isinstance(step.map_fn, PersonsMap | PersonCellsMap):
                 continue

@@ -58,7 +58,7 @@ WEAKEST = 0.5
 LEAST = 0.1
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("m", [GAPS, 1, 3])
 @pytest.mark.parametrize("name", FIRST)
 def test_no_two_units_are_farther_apart_than_a_step_is_charged(

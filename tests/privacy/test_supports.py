@@ -70,7 +70,7 @@ def forced(levels: np.ndarray, ladder: selection.Ladder, wanted: int) -> Iterato
     yield 0
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("levels", SOME_LEVELS)
 def test_every_candidate_can_be_selected_at_any_levels(
     levels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def records(clip: float, f: float) -> Any:
     return clip * np.array([*rows, (0, 0, 0)]).T
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("times", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("f", RATIOS)
 def test_no_pair_loses_more_than_both_cost_and_one_loses_all_that_the_vector_does(

@@ -137,7 +137,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 ERRORS = [Unavailable("The vault is away."), RuntimeError("7"), MemoryError(), RecursionError()]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
 def test_no_error_comes_before_the_deadline(

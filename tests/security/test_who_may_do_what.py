@@ -157,6 +157,7 @@ async def test_routes_of_the_api(keys: Any, role: Role) -> None:
     assert asked > 10
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("site", "inside"), [("/console", Act.LOOK), ("/workbench", Act.ASK)])
 @pytest.mark.parametrize("role", Role)
 @in_a_loop

@@ -2,7 +2,7 @@
 """Which tests are run, and in which order.
 
 One in k of the cases of a test marked sample(k) runs in `make test`, the others in `make audit`; of
-what is left, one in SLOW of the slow tests of a file.
+what is left, one in SLOW of the slow tests of a file, and no file goes without a test.
 """
 
 from collections import defaultdict
@@ -14,8 +14,9 @@ from zlib import crc32
 import pytest
 
 SLOW = 5
-"""They took a quarter of the suite's time. A fifth of those of each file is kept in `make test`, at
-least one: most of them attack, or simulate, one mechanism or model in several ways.
+"""They took a quarter of the suite's time. A fifth of those of each file, rounded, is kept in `make
+test`, and one at least where the file has no other test: most of them attack, or simulate, one
+mechanism or model in several ways, which the quick ones of the file look at by itself.
 """
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()
@@ -32,16 +33,24 @@ def sample(items: Sequence[pytest.Item], *, one_case: bool) -> None:
     for cases in _parted(items, "[", "" if one_case else "sample"):
         mark = cases[0].get_closest_marker("sample")
         _leave(cases, 1 if one_case or mark is None else ceil(len(cases) / mark.args[0]))
+    quick = {file_of(item) for item in items if not _is(item, "audit") and not _is(item, "slow")}
     for tests in _parted(items, "::", "slow"):
-        _leave(tests, ceil(len(tests) / SLOW))
+        _leave(tests, max(round(len(tests) / SLOW), file_of(tests[0]) not in quick))
+
+
+def file_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
+
+
+def _is(item: pytest.Item, mark: str) -> bool:
+    return item.get_closest_marker(mark) is not None
 
 
 def _parted(items: Iterable[pytest.Item], end: str, mark: str) -> Iterable[list[pytest.Item]]:
     """Those of the suite that have a mark, by what of their names stands before `end`."""
     found: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        marked = not mark or item.get_closest_marker(mark)
-        if marked and not item.get_closest_marker("audit"):
+        if (not mark or _is(item, mark)) and not _is(item, "audit"):
             found[item.nodeid.partition(end)[0]].append(item)
     return found.values()
 
@@ -60,7 +69,7 @@ def shuffled(items: Iterable[pytest.Item], seed: int) -> list[pytest.Item]:
     random = Random(seed)
     files: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        files[item.nodeid.partition("::")[0]].append(item)
+        files[file_of(item)].append(item)
     every = list(files.values())
     random.shuffle(every)
     for found in every:

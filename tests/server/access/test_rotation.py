@@ -310,6 +310,7 @@ def test_a_curators_key_moves_too(server: Access, rotation: Rotation, engine: En
     assert json.loads(secrets_text(load_secrets(rotation._place.path)))["newest"] == "2"  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_nobody_is_refused_while_peppers_are_rotated_under_load(
     engine: Engine, place: SecretsFile, clock: SetClock
 ) -> None:

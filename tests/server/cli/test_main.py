@@ -125,6 +125,7 @@ def imports(commands: Sequence[tuple[str, ...]], place: Path) -> dict[str, set[s
     return {command: set(found) for command, (_, *found) in statuses.items()}
 
 
+@pytest.mark.slow
 def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     """The database library is needed to define the commands of a group, and not to list the
     groups.
@@ -135,6 +136,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert set().union(*each) <= {"sqlalchemy"}
 
 
+@pytest.mark.slow
 def test_commands_that_read_no_row_import_the_database_alone(tmp_path: Path) -> None:
     given = (str(tmp_path), ["init"])
     begun = forked.forked(forked.command, given, os.environ, tmp_path / "init.log")

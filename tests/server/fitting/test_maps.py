@@ -140,7 +140,7 @@ def arrays_of(map_fn: Any, data: Any) -> Any:
         return tuple(map(multiplied, map_fn(data)))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("rows", [1, 64, 8192])
 def test_contributions_do_not_depend_on_the_block_size(mask: str, rows: int) -> None:

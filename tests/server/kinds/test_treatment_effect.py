@@ -139,6 +139,7 @@ def test_a_logit_outcome_is_averaged_over_the_records() -> None:
     assert found.models_standard_error == pytest.approx(margin.iloc[1], rel=0.02)
 
 
+@pytest.mark.slow
 def test_errors_of_released_weights_count_to_first_order() -> None:
     """The standard deviation of the estimate over noisy coefficients is what is said of them."""
     t = table(4000)

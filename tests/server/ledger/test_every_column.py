@@ -134,6 +134,7 @@ other states it is checked, as the next test shows.
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["start_ms", "duration_ms", "lease", "lease_until_ms"])
 def test_when_a_reply_is_shown_is_under_the_chain(
     ledger: Ledger, engine: Engine, name: str

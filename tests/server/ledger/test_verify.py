@@ -102,7 +102,7 @@ def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], valu
         assert tampered(change) != [], (table, column)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_a_changed_column_is_found(
     tampered: Callable[..., list[str]], table: str, column: str

@@ -54,7 +54,7 @@ def test_moments_of_discrete_families_are_the_sums(family: Any, c: float) -> Non
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("phi", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("unit", [0.05, 0.7])
 @pytest.mark.parametrize("c", TUNINGS)

@@ -93,7 +93,7 @@ FORMULAS = {
 MASKS = {"all": None, "nobody": "x > 4.99", "hardly anybody": "rare == 1"}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
 def test_every_degenerate_design_is_answered(formula: str) -> None:
     for epsilon, profile in ((0.05, True), (50.0, False)):

@@ -75,7 +75,7 @@ def body(query: dict[str, Any], dataset: str = "visits", **privacy: float) -> di
     return {"dataset": dataset, "query": query, "privacy": privacy or {"epsilon": 2.0}}
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     asked = body(QUERIES[name] | {"persons": FEATURES})
@@ -95,7 +95,7 @@ def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     assert release["guarantee"]["unit"] == "person"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_question_about_persons_is_that_about_one_row_each(services: Services, name: str) -> None:
     """The same parts as on the table `people`, so the same noise: nothing is multiplied by m."""

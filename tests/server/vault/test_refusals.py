@@ -39,6 +39,7 @@ def refusal(vault: Vault, file: Path, *columns: Column, strict: bool = False) ->
     return refused.value.detail
 
 
+@pytest.mark.slow
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), column=st.integers(0, 3), total=st.integers(1, 12), parquet=st.booleans())
 def test_a_bad_cell_is_named_by_row_line_and_column(

@@ -123,6 +123,7 @@ def test_every_source_gives_the_sums_of_a_load(kind: str, tmp_path: Path, loaded
             assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SOURCES)
 def test_a_subset_is_of_the_same_rows_in_every_source(
     kind: str, tmp_path: Path, loaded: Any
@@ -147,7 +148,7 @@ POISON = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [

@@ -114,6 +114,7 @@ def form_of_another(bench: Bench) -> str:
     return bench.browser("bob").form_token("/workbench/")
 
 
+@pytest.mark.slow
 def test_a_release_is_its_owner_s_alone(bench: Bench) -> None:
     """Also a data set without a grant: absent and forbidden are the same reply."""
     release_id = run(bench.browser("ana"), **FIT)

@@ -24,6 +24,7 @@ Source: Breslow (1974), Biometrics 30.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ _SMALLEST = 1e-9  # relative eigenvalue of a moment that is inverted: smaller on
 _LARGEST = 0.7  # of an interval's hazard: half of those at risk have the event
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RiskTable:
     """ends: (K,) of the intervals. events, at_risk: (K,) numbers in them, at least 0. correction:
     (K,) by what hazards are multiplied. strata: G, of K/G intervals each, one after the other.
@@ -69,7 +70,7 @@ class RiskTable:
         """The number of a stratum's intervals."""
         return len(self.ends) // self.strata
 
-    @property
+    @cached_property
     def last(self) -> NDArray[np.int64]:
         """(G,) where the strata's last intervals stand."""
         return np.arange(1, self.strata + 1) * self.each - 1
@@ -82,7 +83,7 @@ class RiskTable:
             entering = self.entering.reshape(self.strata, -1).sum(axis=1)
         return np.asarray(entering / entering.sum())
 
-    @property
+    @cached_property
     def censoring(self) -> FloatArray:
         """(K,) the share of those at risk who leave in each interval without the event."""
         later = np.append(self.at_risk[1:], 0.0)

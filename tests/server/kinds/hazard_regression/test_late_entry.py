@@ -84,6 +84,7 @@ def test_without_noise_censoring_counts_who_comes() -> None:
     assert table.shares.tolist() == [1.0]
 
 
+@pytest.mark.slow
 def test_strata_have_no_more_events_than_were_released() -> None:
     """Three strata of few events each at epsilon = 1: intervals whose noise is above their events
     are raised, and their sum was four times what was released.

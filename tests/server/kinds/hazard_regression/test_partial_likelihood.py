@@ -59,6 +59,7 @@ def test_without_noise_it_is_coxs_coefficient(late: float, formula: str) -> None
 STRATA = [*COLUMNS, GROUP]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [0.0, 0.4])
 @pytest.mark.parametrize("robust", [False, True])
 def test_strata_are_coxs(late: float, robust: bool) -> None:
@@ -79,6 +80,7 @@ def test_strata_are_coxs(late: float, robust: bool) -> None:
     assert np.abs(cox(X, start, data["t"], data["e"])[0] - beta)[0] > 3 * np.sqrt(V[0, 0])
 
 
+@pytest.mark.slow
 def test_a_baseline_is_that_of_its_stratum() -> None:
     data = persons(np.random.default_rng(21), 9000, strata=3)
     fit = outcome(planned_partial(data, QUIET, strata="g", columns=STRATA), whole(data))
@@ -137,12 +139,12 @@ def test_an_offset_is_coxs() -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("robust", [False, True])
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(robust: bool) -> None:
-    """Of 8 seeded tables: 24 intervals, of Cox's target 16, as it gives none of the term with a long
+    """Of 4 seeded tables: 12 intervals, of Cox's target 8, as it gives none of the term with a long
     tail. The model holds, so that both targets are the truth.
     """
     rng, held, distance, widths = np.random.default_rng(5), [], [], []
     terms = [True, True, robust]
-    for _ in range(8):
+    for _ in range(4):
         data = persons(rng, 5000)
         fit = outcome(planned_partial(data, offer(2.0).rho, robust=robust), whole(data))
         low, high = np.array(fit.confidence_intervals, dtype=float).T
@@ -256,6 +258,7 @@ def test_a_target_is_named_and_wants_one_row_a_person() -> None:
     assert "robust" in ONE_ROW
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("robust", [False, True])
 def test_what_few_persons_decide_is_told_what_else_to_ask(
     robust: bool, monkeypatch: pytest.MonkeyPatch

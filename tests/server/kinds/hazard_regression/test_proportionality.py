@@ -88,6 +88,7 @@ def test_it_finds_what_changes_and_not_what_does_not() -> None:
         assert np.abs(z[:, 1:]).max() < 2.6
 
 
+@pytest.mark.slow
 def test_the_pieces_are_the_score() -> None:
     data = persons(np.random.default_rng(7), 300, late=0.4, strata=3)
     steps = answered(data, QUIET, LATE, strata="g", columns=STRATA, bins=4).steps
@@ -127,6 +128,7 @@ def test_what_is_added_to_every_bin_is_no_trend() -> None:
     assert line.trend[0] == pytest.approx(added)
 
 
+@pytest.mark.slow
 def test_a_reply_says_the_test_where_it_is_asked() -> None:
     data = persons(np.random.default_rng(9), 2000)
     found = answered(data, offer(2.0).rho, bins=3)
