@@ -195,10 +195,10 @@ def test_far_predictors_have_the_scores_that_they_have() -> None:
 
 
 REFUSED = {
-    "persons": (Glm("k ~ x", "poisson", target="likelihood"), 4, "one row a person"),
+    "persons": (Glm("k ~ x", "poisson", target="likelihood"), 4, "by persons= with features"),
     "a tuning": (Glm("b ~ x", "binomial", tuning=2.0, target="likelihood"), 1, "tuning"),
     "relative risks": (Glm("b ~ x", "binomial", link="log", target="likelihood"), 1, "poisson"),
-    "groups": (Glm("b ~ x", "binomial", by="g", target="likelihood"), 1, "without by"),
+    "groups": (Glm("b ~ x", "binomial", by="g", target="likelihood"), 1, "not fitted by group"),
     "influence": (
         Glm("b ~ x", "binomial", mechanism="influence", target="likelihood"),
         1,

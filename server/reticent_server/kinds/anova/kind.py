@@ -10,20 +10,13 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.kinds.anova.plan import AnovaPlan, AnovaResult, plan_anova
-from reticent_server.kinds.anova.reach import reach
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
-from reticent_server.kinds.shared.groups import (
-    Groups,
-    compared,
-    groups_of,
-    mean_noise,
-    moments_part,
-    weight,
-)
+from reticent_server.kinds.shared.groups import compared, groups_of
 from reticent_server.kinds.shared.named_tests import Levels
 from reticent_server.kinds.shared.ranges import clip_range
+from reticent_server.kinds.shared.reach import groups_reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +34,9 @@ class Anova(Query):
 def _plan(facts: DatasetFacts, query: Anova, offer: PrivacyCost) -> AnovaPlan:
     column = bounded_column(facts, query.column)
     groups = compared(column, groups_of(facts, query.group, query.levels))
-    span = clip_range(facts, column, _reach(facts, groups, offer.rho))
+    span = clip_range(facts, column, groups_reach(facts, groups, offer.rho))
     design = mask(facts, query.where, query.column, query.group)
     return plan_anova(facts, design, groups, query.column, span, query.confidence_level, offer.rho)
-
-
-def _reach(facts: DatasetFacts, groups: Groups, rho: int) -> float:
-    """Of groups of one size, with the mean in the middle of the range."""
-    a = weight(0.0)
-    noise = mean_noise(moments_part(facts, groups, a, rho), a, 0.0)
-    return reach(facts.n / groups.size, noise)
 
 
 KIND = Kind(

@@ -31,8 +31,13 @@ NEWTON_ONLY = (
 WHOLE_ONLY = "by and fit_statistics are for fits without weights, offset and exposure."
 GIVEN_BY_GROUP = "A dispersion is estimated for whole data sets; with by, give dispersion=."
 NEWTON_WHOLE = (
-    'target="likelihood" is for newton, without by; not for the gaussian family (linear_regression with loss="squared"), nor for several levels, which are '
+    'target="likelihood" is for newton; not for the gaussian family (linear_regression with loss="squared"), nor for several levels, which are '
     "fitted by weighted likelihood."
+)
+NOT_BY_GROUP = (
+    'target="likelihood" is not fitted by group: ask for one model with C({by}) and its products with '
+    "the terms that may differ, or for each group by where=, at a charge each; or for "
+    'target="robust" with by.'
 )
 GIVEN_DISPERSION = (
     'With target="likelihood" give dispersion=, or leave target out: it is then estimated.'
@@ -59,8 +64,10 @@ def _check_target(query: Glm) -> None:
     if query.target == "robust":
         return
     other = query.family == GAUSSIAN or query.family in LAWS
-    if other or query.mechanism != "newton" or query.by is not None:
+    if other or query.mechanism != "newton":
         raise InvalidQuery(NEWTON_WHOLE)
+    if query.by is not None:
+        raise InvalidQuery(NOT_BY_GROUP.format(by=query.by))
     if _estimates_dispersion(query):
         raise InvalidQuery(GIVEN_DISPERSION)
 

@@ -50,7 +50,7 @@ NO_RISK = (
     'With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask for family="poisson" of the same 0/1 response with '
     'target="likelihood": its standard errors allow for the variance of a yes or no.'
 )
-NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person.'
+NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person by persons= with features such as mean(x) and any(y).'
 GlmPlan = FitPlan[Start]
 
 

@@ -15,7 +15,8 @@ from reticent_server.kinds.fields import Flag, Level, Name, Number, Where
 from reticent_server.kinds.shared.columns import bounded_column, mask
 from reticent_server.kinds.shared.groups import ComparedValue, Groups, names_of, two_groups
 from reticent_server.kinds.shared.named_tests import Alternative, Levels
-from reticent_server.kinds.shared.ranges import ClipRange, clip_range
+from reticent_server.kinds.shared.ranges import REACH, ClipRange, clip_range
+from reticent_server.kinds.shared.reach import groups_reach
 from reticent_server.kinds.t_test.plan import TTestPlan, plan_t_test
 from reticent_server.kinds.t_test.result import TTestResult
 
@@ -48,7 +49,8 @@ def _plan(facts: DatasetFacts, query: TTest, offer: PrivacyCost) -> TTestPlan:
     value = _value(query)
     groups = Groups(None) if query.group is None else two_groups(facts, query.group, query.levels)
     design = mask(facts, query.where, *names_of(value.column, value.minus, query.group))
-    span = clip_range(facts, bounded_column(facts, value.column))
+    reach = REACH if query.group is None else groups_reach(facts, groups, offer.rho)
+    span = clip_range(facts, bounded_column(facts, value.column), reach)
     if value.minus is not None:
         span = span.minus(clip_range(facts, bounded_column(facts, value.minus)))
     _check_popmean(query.popmean, span, groups.size)

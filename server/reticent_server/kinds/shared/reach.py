@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the range of an analysis of variance reaches: a compromise of noise and clipping.
+"""How far the range of a comparison of groups reaches: a compromise of noise and clipping.
 
 Noise of a group's mean grows with the range; beyond it, records say nothing of where they are. With N
 records a group, values of a normal law clipped at r of its standard deviations, and noise η of a
@@ -8,18 +8,24 @@ the variance
 
     V(r) = v(r)/N + (rη/N)²,   v(r) = g(r) − 2rφ(r) + 2r²(1 − Φ(r)) (of the clipped values),
 
-and r is the one with the largest g²/V. It is a function of public facts: at most REACH, where sampling
-prevails, and at least LEAST_REACH. Under the hypothesis of one law the clipped means are equal, too.
+and r is the one with the largest g²/(V + b²). b is what clipping takes from the mean of an exponential
+tail, ½·10^(−r/z), z the normal score of its 95 % quantile, in standard deviations: groups of one mean
+and unlike tails differ by that, and a test of many records would find it. It is a function of public
+facts: at most REACH, where sampling prevails, and at least LEAST_REACH. Under the hypothesis of one law
+the clipped means are equal, too.
 """
 
 import numpy as np
 from scipy.special import ndtr
 
+from reticent_server.domain.facts import DatasetFacts
+from reticent_server.kinds.shared.groups import Groups, mean_noise, moments_part, weight
 from reticent_server.kinds.shared.ranges import REACH
 
 LEAST_REACH = 1.65
 """Standard deviations of a normal column: to its 5 and 95 % quantiles, which profiles release. A
 range within them would rest on no released figure."""
+_OUTER = 1.645  # the normal score of a 95 % quantile
 _REACHES = np.linspace(LEAST_REACH, REACH, 32)
 """Tried, in steps of a twentieth: V is flat around its least value."""
 
@@ -31,4 +37,14 @@ def reach(records: float, noise: float) -> float:
     density = np.exp(-(r**2) / 2) / np.sqrt(2 * np.pi)
     variance = slope - 2 * r * density + 2 * r**2 * ndtr(-r)
     error = variance / records + (r * noise / records) ** 2
-    return float(r[np.argmax(slope**2 / error)])
+    taken = 0.5 * 10.0 ** (-r / _OUTER)
+    return float(r[np.argmax(slope**2 / (error + taken**2))])
+
+
+def groups_reach(facts: DatasetFacts, groups: Groups, rho: int) -> float:
+    """r of a Gram sum of these groups at `rho` (RHO_UNITS): of groups of one size, with the mean in
+    the middle of the range.
+    """
+    a = weight(0.0)
+    noise = mean_noise(moments_part(facts, groups, a, rho), a, 0.0)
+    return reach(facts.n / groups.size, noise)
