@@ -412,6 +412,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("positive", TEXT, "high"),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("coefficients", several(NUMBER), None, keyword=True),
         ),
     ),
     "proportion_test": Question(
@@ -1816,6 +1817,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        coefficients: Iterable[float] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1825,15 +1827,19 @@ class Methods:
         """How well does a score tell an outcome? The ROC curve, its area, and sensitivity,
         specificity, predictive values and likelihood ratios at thresholds.
 
-        - score: The column of the score or measurement.
+        - score: The column of the score or measurement; with `coefficients` the terms of a
+          released model, such as `age + C(g)`.
         - outcome: A boolean column, or one of two levels.
         - thresholds: Scores at which the test is described, besides the public edges.
         - level: The level of `outcome` that is looked for; without it the second.
         - positive: "high" or "low". Which scores speak for that level.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - coefficients: Of a released model, the intercept first; the score is then its linear
+          predictor: of a logit the log odds.
 
         >>> curve = ds.roc("price", "waterfront", thresholds=[1_000_000], epsilon=1.0)
+        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
         """
         values = {
             "score": score,
@@ -1843,6 +1849,7 @@ class Methods:
             "positive": positive,
             "where": where,
             "confidence_level": confidence_level,
+            "coefficients": coefficients,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RocCurve | NoReply = self._ask("roc", values, spending)

@@ -156,9 +156,9 @@ kruskal <- function(dataset, column, group = NULL, levels = NULL, where = NULL, 
   ask(dataset, "kruskal", fields, epsilon, delta, idempotency_key, c("levels"))
 }
 
-roc <- function(dataset, score, outcome, thresholds = c(), level = NULL, positive = "high", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(score = score, outcome = outcome, thresholds = thresholds, level = level, positive = positive, where = where, confidence_level = confidence_level)
-  ask(dataset, "roc", fields, epsilon, delta, idempotency_key, c("thresholds"))
+roc <- function(dataset, score, outcome, thresholds = c(), level = NULL, positive = "high", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, coefficients = NULL, idempotency_key = NULL) {
+  fields <- list(score = score, outcome = outcome, thresholds = thresholds, level = level, positive = positive, where = where, confidence_level = confidence_level, coefficients = coefficients)
+  ask(dataset, "roc", fields, epsilon, delta, idempotency_key, c("thresholds", "coefficients"))
 }
 
 proportion_test <- function(dataset, column, group = NULL, levels = NULL, success = NULL, value = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
