@@ -170,6 +170,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("effects", TEXT, None, keyword=True),
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
+            Field("working_correlation", NUMBER, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -891,6 +892,7 @@ class Methods:
         effects: Literal["person"] | None = None,
         by: str | None = None,
         fit_statistics: bool = False,
+        working_correlation: float | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -924,6 +926,10 @@ class Methods:
         - by: A categorical or boolean column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; newton, without by, only.
+        - working_correlation: 0 to 0.95. Of any two rows of a person, of a data set with
+          several rows a person: generalised least squares with exchangeable rows (GEE; a random
+          intercept with this intraclass correlation; newton only). Errors by person hold
+          whatever the rows have in common.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -943,6 +949,7 @@ class Methods:
             "effects": effects,
             "by": by,
             "fit_statistics": fit_statistics,
+            "working_correlation": working_correlation,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
