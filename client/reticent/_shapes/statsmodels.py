@@ -93,7 +93,7 @@ def gee(
         raise NotPrivate("groups is the name of the person's column.")
     asked = glm(formula, data, subset, family)
     plain = {"fit_statistics": False} if asked.method == "ols" else {}
-    return FormulaModel(asked.data, asked.method, asked.fields | plain)
+    return FormulaModel(asked.data, asked.method, {**asked.fields, **plain})
 
 
 def mnlogit(*_: Any, **__: Any) -> FormulaModel:
