@@ -33,7 +33,7 @@ SIZES, EPSILONS = (5000,), (1.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PanelTable:
     """A table's response, terms and those of them that vary within persons; bounds by column."""
 
     file: str
@@ -49,18 +49,18 @@ class Panel:
 
 
 PANELS = (
-    Panel(
+    PanelTable(
         "wage_panel", 8, "lwage", ("union", "married", "exper"), ("educ",),
         {"lwage": (-4.0, 5.0), "union": (0.0, 1.0), "married": (0.0, 1.0), "exper": (0.0, 20.0), "educ": (0.0, 20.0)},
     ),
-    Panel(
+    PanelTable(
         "gapminder", 12, "life", ("income", "year"), ("africa",),
         {"life": (20.0, 90.0), "income": (4.0, 13.0), "year": (0.0, 60.0), "africa": (0.0, 1.0)},
     ),
 )  # fmt: skip
 
 
-def exact(panel: Panel, table: dict[str, Any], rho: float | None = None) -> dict[str, Any]:
+def exact(panel: PanelTable, table: dict[str, Any], rho: float | None = None) -> dict[str, Any]:
     """Of equally many rows: components, coefficients, the model's errors and errors by person."""
     T = panel.rows
     Z = np.column_stack([table[panel.response], np.ones(len(table["person"]))])
@@ -90,7 +90,7 @@ def _left(G: Any, chosen: list[int]) -> float:
     return float(G[0, 0] - G[chosen, 0] @ np.linalg.solve(G[np.ix_(chosen, chosen)], G[chosen, 0]))
 
 
-def facts_of(panel: Panel, whole: dict[str, Any], n: int) -> DatasetFacts:
+def facts_of(panel: PanelTable, whole: dict[str, Any], n: int) -> DatasetFacts:
     """With the whole table's quantiles as its profile."""
     columns = tuple(Column(k, ColumnKind.NUMERIC, *ends) for k, ends in panel.bounds.items())
     known = {
@@ -101,14 +101,14 @@ def facts_of(panel: Panel, whole: dict[str, Any], n: int) -> DatasetFacts:
     return DatasetFacts("t", "t", 1, "v", n, schema, Profile(known)).of_places()
 
 
-def drawn(panel: Panel, whole: dict[str, Any], n: int, rng: Any) -> dict[str, Any]:
+def drawn(panel: PanelTable, whole: dict[str, Any], n: int, rng: Any) -> dict[str, Any]:
     """n persons with replacement."""
     persons = rng.integers(len(whole["person"]) // panel.rows, size=n)
     rows = (persons[:, None] * panel.rows + np.arange(panel.rows)).ravel()
     return {k: v[rows] for k, v in whole.items()}
 
 
-def line(panel: Panel, whole: dict[str, Any], n: int, epsilon: float) -> list[str]:
+def line(panel: PanelTable, whole: dict[str, Any], n: int, epsilon: float) -> list[str]:
     """Coverage and width of both methods."""
     truth, rng = exact(panel, whole), np.random.default_rng(n)
     facts = facts_of(panel, whole, n)
