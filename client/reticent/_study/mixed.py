@@ -5,14 +5,13 @@
 
 Of columns z and their person means z̄ the study has the moments of both, summed over rows: between
 ones B = Σ T_i z̄z̄ᵀ and within ones W, of z − z̄ (Σ over persons, T_i rows each; R rows and P persons
-in all, weighted as the study weights them). With V_W and V_B the squares in W and in B of pooled
-least squares' residuals (Wallace & Hussain 1969), whose means are σ²(R − P) and τ²R + σ²P up to
-degrees of freedom of slopes,
+in all, weighted as the study weights them). With V_W and V_B the squares in W and in B of the
+residuals at θ̂, whose means are σ²(R − P) and τ²R + σ²P up to degrees of freedom of slopes,
 
     σ² = V_W/(R − P),   τ² = (V_B − Pσ²)/R,   θ̂ = (W_xx + λB_xx)⁻¹(W_xy + λB_xy),   λ = σ²/(σ² + τ²R/P),
 
-which for equally many rows is generalised least squares at these components (Swamy & Arora 1972), and
-at any λ estimates β. Sampling, with M the most rows a person may have, as ΣT_i²z̄z̄ᵀ ≤ M·B:
+solved by iteration from λ = 1: for equally many rows the maximum of the restricted likelihood, up to
+degrees of freedom; at any λ θ̂ estimates β. Sampling, with M the most rows a person may have, as ΣT_i²z̄z̄ᵀ ≤ M·B:
 
     Var θ̂ ≤ A⁻¹[σ²W_xx + λ²(σ² + Mτ²)B_xx]A⁻¹,  A = W_xx + λB_xx;
     Var V_W = kσ⁴(R − P),   Var V_B ≤ k(MRτ⁴ + 2Rτ²σ² + Pσ⁴),
@@ -50,6 +49,8 @@ _MEANS = (
     "A random intercept needs the person's mean beside each column: ask a study with {missing} among "
     "its variables too, or name columns that are the same in all rows of a person in constant."
 )
+_ROUNDS = 20
+"""Of the iteration, which gains a digit or more in each."""
 _TAILS = 4.0
 """k: with 2, intervals of the share of persons in wages held .8 of the samples of a real panel."""
 _LEAST_WITHIN = 0.05
@@ -216,10 +217,13 @@ def _estimates(moments: Moments, parts: Parts, persons: Persons) -> tuple[Delta,
 
 def _values(W: FloatArray, B: FloatArray, R: float, P: float) -> FloatArray:
     """(p + 3,) θ, τ², σ², ICC. W, B: of the response, the intercept and the terms."""
-    r = np.append(1.0, -_slopes(W + B))
-    sigma2 = float(r @ W @ r) / (R - P)
-    tau2 = (float(r @ B @ r) - P * sigma2) / R
-    theta = _slopes(W + _weight(tau2, sigma2, R / P) * B)
+    lam = 1.0
+    for _ in range(_ROUNDS):
+        theta = _slopes(W + lam * B)
+        r = np.append(1.0, -theta)
+        sigma2 = float(r @ W @ r) / (R - P)
+        tau2 = (float(r @ B @ r) - P * sigma2) / R
+        lam = _weight(tau2, sigma2, R / P)
     return np.array([*theta, tau2, sigma2, tau2 / max(tau2 + sigma2, 1e-12)])
 
 
