@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage and width of a ROC curve's intervals on real tables: `python -m benchmarks.roc DIR`.
+"""Coverage and width of a ROC curve's intervals on real tables: `python -m benchmarks.roc DIR`
+(`models` behind it: of released models' predictors).
 
 DIR holds default.csv (ISLR's Default: 10,000 cards) and churn.csv (modeldata's mlc_churn of
 telephone customers: 7,032). Of each, bootstrap samples of the sizes below with the profile of the
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
@@ -101,8 +103,69 @@ def line(case: RocCase, whole: dict[str, Any], n: int, epsilon: float) -> str:
     return f"| {case.file} | {n:,} | {epsilon:g} | {' | '.join(cells)} |"
 
 
+@dataclass(frozen=True, slots=True)
+class ModelCase:
+    """A logit's outcome and terms, with bounds from common knowledge."""
+
+    file: str
+    outcome: str
+    terms: dict[str, float]
+
+
+MODELS = (
+    ModelCase("default", "default", {"balance": 10_000.0, "income": 200_000.0}),
+    ModelCase("churn", "churn", {"tenure": 100.0, "monthly_charges": 200.0}),
+)
+
+
+def model_line(case: ModelCase, whole: dict[str, Any], n: int, epsilon: float) -> str:
+    """Of the whole table's logit: coverage of its exact area, and relative width."""
+    X = np.column_stack([np.ones(len(whole[case.outcome])), *(whole[k] for k in case.terms)])
+    fit = sm.Logit(whole[case.outcome], X).fit(disp=0)
+    eta, ill = X @ fit.params, whole[case.outcome] == 1
+    truth, _ = delong(eta[ill], eta[~ill])
+    columns = (
+        *(Column(k, ColumnKind.NUMERIC, 0.0, upper) for k, upper in case.terms.items()),
+        Column(case.outcome, ColumnKind.BOOLEAN, 0.0, 1.0),
+    )
+    known = {k: tuple(np.quantile(whole[k], PROFILE_PROBABILITIES)) for k in case.terms}
+    profile = Profile({k: ColumnProfile(quantiles=q) for k, q in known.items()})
+    facts = DatasetFacts("t", "t", 1, "v", n, Schema(columns), profile)
+    coefficients = tuple(fit.params.tolist())
+    query = Roc(" + ".join(case.terms), case.outcome, coefficients=coefficients)
+    plan = KIND.plan(facts, query, offer(epsilon))
+    rng, held, widths, errors = np.random.default_rng(n), [], [], []
+    for _ in range(REPS):
+        rows = rng.integers(len(eta), size=n)
+        found = answer(plan, {k: v[rows] for k, v in whole.items()})
+        _, error = delong(eta[rows][ill[rows]], eta[rows][~ill[rows]])
+        low, high = found.auc_interval
+        held.append(low <= truth <= high)
+        widths.append((high - low) / (2 * 1.96 * error))
+        errors.append(found.auc - truth)
+    return (
+        f"| {case.file} | {truth:.3f} | {n:,} | {epsilon:g} | {np.mean(held):.2f} | "
+        f"{np.median(widths):.2f} × | {np.mean(errors):+.4f} |"
+    )
+
+
+def models(directory: Path) -> None:
+    """Prints a table of the models' areas."""
+    print("| table | area | n | ε | covered | width | bias |\n|---|---|---|---|---|---|---|")
+    for case in MODELS:
+        rows = pd.read_csv(directory / f"{case.file}.csv")
+        whole = {k: rows[k].to_numpy(np.float64) for k in case.terms}
+        whole[case.outcome] = (rows[case.outcome] == "Yes").to_numpy(np.float64)
+        for n in SIZES:
+            for epsilon in EPSILONS:
+                print(model_line(case, whole, n, epsilon), flush=True)
+
+
 def main() -> None:
     directory = Path(sys.argv[1])
+    if "models" in sys.argv[2:]:
+        models(directory)
+        return
     print(
         "| table | n | ε | area | sensitivity | specificity | PPV |\n|---|---|---|---|---|---|---|"
     )

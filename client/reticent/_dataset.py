@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reticent._twin import Twin
     from reticent.kinds.binned_residuals import BinnedResiduals
     from reticent.kinds.hypothesis_test import TestResults
+    from reticent.kinds.roc import RocCurve
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.treatment_effect import TreatmentEffectResults
@@ -115,6 +116,21 @@ class Dataset(Methods):
         >>> fit = ds.rlm("price ~ sqft_living + grade", epsilon=1.0)
         """
         return self._named("rlm", formula, where, more)
+
+    def gee(
+        self, formula: str, where: str | None = None, *, working_correlation: float, **more: Any
+    ) -> "RegressionResults | GroupRegressions | NoReply":
+        """Generalised estimating equations of a normal response with exchangeable rows of a person,
+        as R's `geeglm(corstr = "exchangeable")` at this correlation, with errors by person; of other
+        families `glm` has independent rows. more: as of linear_regression.
+
+        working_correlation: such as a released `icc` of `study.mixedlm`. Estimates and errors hold
+        whatever it is, and are the most precise near the true one.
+
+        >>> fit = panel.gee("wage ~ union + tenure", working_correlation=0.4, epsilon=1.0)
+        """
+        fields = {"working_correlation": working_correlation} | more
+        return self._named("gee", formula, where, fields)
 
     def logit(
         self, formula: str, where: str | None = None, **more: Any
@@ -416,6 +432,33 @@ class Dataset(Methods):
         values = question_of(fit, bins)
         spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
         answer: BinnedResiduals | NoReply = self._ask("binned_residuals", values, spending)
+        return answer
+
+    def roc_of(
+        self,
+        fit: "Coefficients",
+        outcome: str | None = None,
+        thresholds: Sequence[float] = (),
+        *,
+        confidence_level: float = 0.95,
+        epsilon: float,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> "RocCurve | NoReply":
+        """How well a released fit tells an outcome apart: `roc` of its linear predictor, on the
+        fit's condition. The area is the model's concordance (c) statistic.
+
+        fit: of `linear_regression` or `glm`. outcome: None: the fit's response. thresholds: of the
+        predictor, such as log(p/(1 − p)) for a logit's probability p.
+
+        >>> logit = ds.logit("waterfront ~ grade + sqft_living", epsilon=1.0)
+        >>> ds.roc_of(logit, epsilon=0.5).conf_int()
+        """
+        from reticent.kinds.roc import question_of  # noqa: PLC0415
+
+        values = question_of(fit, outcome, thresholds) | {"confidence_level": confidence_level}
+        spending = Spending(epsilon, delta, idempotency_key=idempotency_key)
+        answer: RocCurve | NoReply = self._ask("roc", values, spending)
         return answer
 
     def ate(

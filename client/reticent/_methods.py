@@ -170,6 +170,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("effects", TEXT, None, keyword=True),
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
+            Field("working_correlation", NUMBER, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -412,6 +413,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("positive", TEXT, "high"),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("coefficients", several(NUMBER), None, keyword=True),
         ),
     ),
     "proportion_test": Question(
@@ -890,6 +892,7 @@ class Methods:
         effects: Literal["person"] | None = None,
         by: str | None = None,
         fit_statistics: bool = False,
+        working_correlation: float | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -923,6 +926,10 @@ class Methods:
         - by: A categorical or boolean column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; newton, without by, only.
+        - working_correlation: 0 to 0.95. Of any two rows of a person, of a data set with
+          several rows a person: generalised least squares with exchangeable rows (GEE; a random
+          intercept with this intraclass correlation; newton only). Errors by person hold
+          whatever the rows have in common.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -942,6 +949,7 @@ class Methods:
             "effects": effects,
             "by": by,
             "fit_statistics": fit_statistics,
+            "working_correlation": working_correlation,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
@@ -1816,6 +1824,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        coefficients: Iterable[float] | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1825,15 +1834,19 @@ class Methods:
         """How well does a score tell an outcome? The ROC curve, its area, and sensitivity,
         specificity, predictive values and likelihood ratios at thresholds.
 
-        - score: The column of the score or measurement.
+        - score: The column of the score or measurement; with `coefficients` the terms of a
+          released model, such as `age + C(g)`.
         - outcome: A boolean column, or one of two levels.
         - thresholds: Scores at which the test is described, besides the public edges.
         - level: The level of `outcome` that is looked for; without it the second.
         - positive: "high" or "low". Which scores speak for that level.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - coefficients: Of a released model, the intercept first; the score is then its linear
+          predictor: of a logit the log odds.
 
         >>> curve = ds.roc("price", "waterfront", thresholds=[1_000_000], epsilon=1.0)
+        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
         """
         values = {
             "score": score,
@@ -1843,6 +1856,7 @@ class Methods:
             "positive": positive,
             "where": where,
             "confidence_level": confidence_level,
+            "coefficients": coefficients,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RocCurve | NoReply = self._ask("roc", values, spending)

@@ -8,6 +8,7 @@ _LIKELIHOOD = {"target": "likelihood"}
 NAMED: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "ols": ("linear_regression", {"loss": "squared"}),
     "rlm": ("linear_regression", {}),
+    "gee": ("linear_regression", {"loss": "squared"}),
     "logit": ("glm", {"family": "binomial", "link": "logit"} | _LIKELIHOOD),
     "probit": ("glm", {"family": "binomial", "link": "probit"} | _LIKELIHOOD),
     "poisson": ("glm", {"family": "poisson"} | _LIKELIHOOD),

@@ -61,8 +61,8 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, by = NULL, fit_statistics = FALSE, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects, by = by, fit_statistics = fit_statistics)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, by = NULL, fit_statistics = FALSE, working_correlation = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects, by = by, fit_statistics = fit_statistics, working_correlation = working_correlation)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
@@ -156,9 +156,9 @@ kruskal <- function(dataset, column, group = NULL, levels = NULL, where = NULL, 
   ask(dataset, "kruskal", fields, epsilon, delta, idempotency_key, c("levels"))
 }
 
-roc <- function(dataset, score, outcome, thresholds = c(), level = NULL, positive = "high", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(score = score, outcome = outcome, thresholds = thresholds, level = level, positive = positive, where = where, confidence_level = confidence_level)
-  ask(dataset, "roc", fields, epsilon, delta, idempotency_key, c("thresholds"))
+roc <- function(dataset, score, outcome, thresholds = c(), level = NULL, positive = "high", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, coefficients = NULL, idempotency_key = NULL) {
+  fields <- list(score = score, outcome = outcome, thresholds = thresholds, level = level, positive = positive, where = where, confidence_level = confidence_level, coefficients = coefficients)
+  ask(dataset, "roc", fields, epsilon, delta, idempotency_key, c("thresholds", "coefficients"))
 }
 
 proportion_test <- function(dataset, column, group = NULL, levels = NULL, success = NULL, value = NULL, alternative = "two-sided", where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {

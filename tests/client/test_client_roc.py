@@ -8,6 +8,7 @@ import matplotlib as mpl
 import pytest
 
 import reticent
+from reticent.kinds.roc import question_of
 from support.client.replying_server import release
 
 mpl.use("Agg")
@@ -100,3 +101,30 @@ def test_frame_plot_and_summary_say_what_was_released() -> None:
     assert "low is positive" in said
     assert "AUC 0.75" in said
     assert found.conf_int() == (0.7, 0.8)
+
+
+def fitted(**query: Any) -> reticent.RegressionResults:
+    document = release("linear_regression")
+    return reticent.RegressionResults(document | {"query": query})
+
+
+def test_a_fit_s_predictor_is_asked_for_with_its_terms_and_coefficients() -> None:
+    logit = fitted(kind="glm", formula="`is ill` ~ x", family="binomial", where="z > 1")
+    asked = question_of(logit, None, (0.5,))
+    assert (asked["score"], asked["outcome"], asked["where"]) == ("x", "is ill", "z > 1")
+    assert asked["coefficients"] == logit.params.tolist()
+    assert asked["thresholds"] == [0.5]
+    assert question_of(logit, "dead", ())["outcome"] == "dead"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"kind": "glm", "formula": "y ~ x", "family": "ordinal"},
+        {"kind": "glm", "formula": "y ~ x", "family": "poisson", "exposure": "z"},
+        {"kind": "quantile_regression", "formula": "y ~ x"},
+    ],
+)
+def test_a_fit_without_one_predictor_has_no_curve(query: dict[str, Any]) -> None:
+    with pytest.raises(reticent.InvalidQuery, match="roc_of takes"):
+        question_of(fitted(**query), None, ())

@@ -46,6 +46,11 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
         lambda d: smf.rlm("price ~ grade", d, M=sm.robust.norms.TukeyBiweight()).fit(),
         {"kind": "linear_regression", "loss": "tukey", "formula": "price ~ grade"},
     ),
+    (lambda d: smf.gee("price ~ grade", "zone", d).fit(), LS | {"formula": "price ~ grade"}),
+    (
+        lambda d: smf.gee("new ~ grade", "zone", d, cov_struct=sm.cov_struct.Independence(), family=families.Binomial()).fit(),
+        LOGIT | {"formula": "new ~ grade"},
+    ),
     (lambda d: smf.logit("new ~ grade", data=d).fit(disp=0), LOGIT | {"formula": "new ~ grade"}),
     (lambda d: smf.probit("new ~ grade", data=d).fit(method="newton"), LOGIT | {"link": "probit", "formula": "new ~ grade"}),
     (
@@ -110,6 +115,12 @@ REFUSED: list[tuple[Call, str]] = [
     (lambda d: smf.ols("price ~ grade", d).fit_regularized(), "lasso"),
     (lambda d: smf.rlm("price ~ grade", d, M=sm.robust.norms.AndrewWave()), "HuberT"),
     (lambda d: smf.mnlogit("zone ~ grade", d), "multinomial"),
+    (lambda d: smf.mixedlm("price ~ grade", d, groups="zone"), "mixedlm"),
+    (lambda d: smf.gee("price ~ grade", np.ones(3), d), "person's column"),
+    (
+        lambda d: smf.gee("price ~ grade", "zone", d, cov_struct=sm.cov_struct.Exchangeable()),
+        "working_correlation",
+    ),
     (lambda d: smf.phreg("days ~ grade", d, status=np.ones(3)), "column of events"),  # type: ignore[arg-type]
     (lambda d: smf.glm("price ~ grade", d, family=families.Gamma()), "Log"),
     (lambda d: smf.glm("price ~ grade", d, family=families.Tweedie()), "families are"),

@@ -39,6 +39,7 @@ QUERIES = {
     "tukey": LinearRegression("y ~ x0 + C(t)", loss="tukey", effects="person"),
     "where": LinearRegression("y ~ x0 + x1", where="x1 > -2", effects="person"),
     "means": LinearRegression("y ~ x0 + mean(x0)"),
+    "exchangeable": LinearRegression("y ~ x0 + x1", loss="squared", working_correlation=0.5),
     "event study": EventStudy("y", "s", "t", before=2, after=1),
 }
 

@@ -65,5 +65,5 @@ def test_a_record_is_in_one_cell_of_the_released_ones(query: Any) -> None:
     inside = cells >= 0
     assert np.all(cells == np.rint(cells))
     assert cells.max() < step.parts[0].bins
-    score = records[query.score]
+    score = step.map_fn.values(whole(records))
     assert not np.any(inside & ~(np.isfinite(score) & np.isin(records["b"], (0.0, 1.0))))

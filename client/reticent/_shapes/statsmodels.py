@@ -64,6 +64,38 @@ def negativebinomial(
     return described("glm", formula, data, subset, **more)
 
 
+def mixedlm(*_: Any, **__: Any) -> FormulaModel:
+    """Raises NotPrivate: a random intercept is of a study."""
+    raise NotPrivate(
+        'Write ds.study(["y", "mean(y)", "x", "mean(x)"], epsilon=…).mixedlm("y ~ x"): a random '
+        "intercept of every person, free after one charge. Random slopes are not served."
+    )
+
+
+def gee(
+    formula: str,
+    groups: Any,
+    data: Any,
+    subset: str | None = None,
+    cov_struct: Any = None,
+    family: Any = None,
+) -> FormulaModel:
+    """Estimating equations with independent rows of a person: the fit of the family, whose errors
+    are by person. groups: the person's column, which the data set knows. Raises NotPrivate for
+    another structure.
+    """
+    if type(cov_struct).__name__ not in {"NoneType", "Independence"}:
+        raise NotPrivate(
+            "Write ds.gee(formula, working_correlation=…, epsilon=…) for exchangeable rows of a normal "
+            "response; other structures and families have independent rows only."
+        )
+    if not isinstance(groups, str):
+        raise NotPrivate("groups is the name of the person's column.")
+    asked = glm(formula, data, subset, family)
+    plain = {"fit_statistics": False} if asked.method == "ols" else {}
+    return FormulaModel(asked.data, asked.method, {**asked.fields, **plain})
+
+
 def mnlogit(*_: Any, **__: Any) -> FormulaModel:
     """Raises NotPrivate: a result of several levels has another shape."""
     raise NotPrivate(

@@ -94,6 +94,10 @@ class Leaning:
     noise: FloatArray
     prior: FloatArray
 
+    def of(self, k: int) -> "Leaning":
+        """Of the first k estimates."""
+        return Leaning(self.moved[:k], self.noise[:k, :k], self.prior[:k, :k])
+
     def squares(self, L: FloatArray) -> FloatArray:
         """(k,) mean squares of what clipping has moved the values Lθ by, L (k, p)."""
         T, V = (np.maximum(np.diag(L @ C @ L.T), 0.0) for C in (self.prior, self.noise))

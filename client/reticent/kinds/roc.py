@@ -10,10 +10,15 @@ from numpy.typing import NDArray
 
 from reticent import _optional
 from reticent._drawing import SAMPLING, TOTAL, axes_of
+from reticent._errors import InvalidQuery
 from reticent._release import Release
 from reticent._text import Text, number, text_table
+from reticent.kinds.binned_residuals import as_released
+from reticent.results.coefficients import Coefficients
 
 FloatArray = NDArray[np.float64]
+_SEVERAL = frozenset({"multinomial", "ordinal"})
+"""Families whose fits have more than one predictor, or thresholds beside it."""
 _MEASURES = (
     "sensitivity",
     "specificity",
@@ -24,6 +29,28 @@ _MEASURES = (
 )
 
 
+def question_of(
+    fit: Coefficients, outcome: str | None, thresholds: Sequence[float]
+) -> dict[str, Any]:
+    """The fields of the question about a fit's predictor. outcome: another one than the fit's
+    response. Raises InvalidQuery for a fit that has not one predictor.
+    """
+    query = fit.query
+    if query["kind"] not in {"linear_regression", "glm"} or query.get("family") in _SEVERAL:
+        raise InvalidQuery("roc_of takes a linear regression or a GLM that was released.")
+    if query.get("offset") is not None or query.get("exposure") is not None:
+        raise InvalidQuery("roc_of takes fits without offset and exposure.")
+    formula = as_released(query["formula"], fit.result["terms"])
+    response, _, terms = formula.partition("~")
+    return {
+        "score": terms.strip(),
+        "outcome": (response if outcome is None else outcome).strip().strip("`"),
+        "thresholds": list(thresholds),
+        "where": query.get("where"),
+        "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),
+    }
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class RocCurve(Release):
     """A released ROC curve of a score in public bins. Intervals count sampling and privacy noise.
@@ -32,6 +59,7 @@ class RocCurve(Release):
     >>> curve.auc, curve.conf_int(), curve.bse
     >>> curve.to_frame([1_000_000]); curve.plot()
     >>> curve.predictive_values(1_000_000, prevalence=0.02)
+    >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
     """
 
     @property

@@ -25,6 +25,7 @@ from reticent._study.formula import Columns, Specification, unsaid_indicators
 from reticent._study.instruments import InstrumentalFit, instrumental
 from reticent._study.lasso import LassoPath, lasso_path
 from reticent._study.mediation import Mediation, mediation
+from reticent._study.mixed import MixedFit, mixed
 from reticent._study.model import model, model_of
 from reticent._study.moments import FloatArray, Moments
 from reticent._study.path_text import path_model
@@ -45,7 +46,7 @@ WITHIN = " All columns are deviations from the person's means (person effects)."
 ANALYSES = (
     "Free from here on: ols, ridge, lasso, iv, corr, partial_corr, pca, factor, mediation, "
     "robustness, select, "
-    "r2, sem, reliability, icc, bland_altman, twin."
+    "r2, sem, reliability, icc, bland_altman, mixedlm, twin."
 )
 WHOLE = (
     "Structural models, reliability and agreement are about persons, not about deviations from their means: "
@@ -158,6 +159,21 @@ class Study(Release):
         """
         specification = self._columns.specification(formula)
         return instrumental(self.release, self._moments, specification)
+
+    def mixedlm(self, formula: str, constant: Sequence[str] = ()) -> MixedFit:
+        """A linear mixed model with a random intercept of every person, as statsmodels' `mixedlm` and
+        R's `lmer(y ~ x + (1 | person))`: coefficients, variance components and the ICC. Of a study of
+        persons with several rows whose variables are the formula's columns and their means.
+
+        constant: columns that are the same in all rows of a person, which need no mean. Raises
+        InvalidFormula, and NotEstimable where the noise is too large.
+
+        >>> study = panel.study(["y", "mean(y)", "x", "mean(x)", "female"], epsilon=4.0)
+        >>> fit = study.mixedlm("y ~ x + female", constant=["female"])
+        >>> fit.params["x"], fit.icc, fit.components_conf_int()
+        """
+        specification = self._read(formula)
+        return mixed(self.release, self._moments, self._columns, specification, constant)
 
     def robustness(
         self, base: str, variations: Sequence[str], term: str | None = None

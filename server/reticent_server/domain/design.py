@@ -187,11 +187,12 @@ RecordWeight = ColumnWeight | TriangleWeight
 @dataclass(frozen=True, slots=True)
 class MadeColumn:
     """A column that is made of a person's own rows: of the values of `term` in those in use, the
-    person's mean, or what is left of each value without it."""
+    person's mean, what is left of each value without it or without a part of it, or what is left
+    of the intercept so."""
 
     name: str
     term: Term
-    what: Literal["mean", "deviation"]
+    what: Literal["mean", "deviation", "quasi", "intercept"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,8 @@ class PersonColumns:
 
     rows: m, the places of a person. least: rows in use below which a person has none. written: the
     design of stored columns, whose mask says what is in use. made: the columns. checked: terms that
-    a row in use has finite values of, beside those of `made`.
+    a row in use has finite values of, beside those of `made`. correlation: of a person's rows, by
+    which a part of the mean is taken off.
     """
 
     rows: int
@@ -209,6 +211,7 @@ class PersonColumns:
     written: "Design"
     made: tuple[MadeColumn, ...]
     checked: tuple[Term, ...] = ()
+    correlation: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

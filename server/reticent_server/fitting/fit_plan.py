@@ -91,6 +91,10 @@ DEVIATIONS = (
     "none"
 )
 
+EXCHANGEABLE = (
+    "; generalised least squares with the working correlation {:g} of any two rows of a person"
+)
+
 ResponseT = TypeVar("ResponseT")
 
 
@@ -402,6 +406,8 @@ class FitPlan(Planned, Generic[ResponseT]):
         if self.design.deviations:
             said = DEVIATIONS + said
             found |= {"effects": "person"}
+        elif self.design.persons is not None and self.design.persons.correlation:
+            said = EXCHANGEABLE.format(self.design.persons.correlation) + said
         return found | {"estimand": found["estimand"] + said}
 
 

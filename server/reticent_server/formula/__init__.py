@@ -3,7 +3,12 @@
 
 from reticent_server.formula.hypothesis import parse_hypothesis
 from reticent_server.formula.limits import Limits
-from reticent_server.formula.panel import person_deviations, person_effects, with_person_means
+from reticent_server.formula.panel import (
+    exchangeable,
+    person_deviations,
+    person_effects,
+    with_person_means,
+)
 from reticent_server.formula.parse import (
     mask_design,
     parse_formula,
@@ -13,6 +18,7 @@ from reticent_server.formula.parse import (
 
 __all__ = [
     "Limits",
+    "exchangeable",
     "mask_design",
     "parse_formula",
     "parse_hypothesis",

@@ -3,6 +3,7 @@
 
     effects="person"    y_it − ȳ_i = (x_it − x̄_i)ᵀβ + …        no intercept, no term that is the same in all rows of a person
     mean(x)             x̄_i, of the rows of person i that are in use (Mundlak's between term)
+    exchangeable rows   (x_it − θ_i x̄_i)/√(1 − ρ), the intercept's (1 − θ_i)/√(1 − ρ) (numerics.person_columns)
 
 Bounds by interval arithmetic: of x in [l, u] a deviation from the mean of at most m values, itself
 one of them, lies within ±(u − l)(m − 1)/m.
@@ -11,6 +12,9 @@ one of them, lies within ±(u − l)(m − 1)/m.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from math import sqrt
+
+import numpy as np
 
 from reticent_server.domain.design import (
     Apply,
@@ -27,7 +31,7 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.schema import Schema
 from reticent_server.errors import InvalidQuery
-from reticent_server.numerics.person_columns import OUT
+from reticent_server.numerics.person_columns import OUT, remainder
 
 _ONE_ROW = (
     "Person effects need a data set with several rows a person, such as `unit: {column: "
@@ -40,6 +44,10 @@ _CONSTANT = (
     "A mean of a person is the same in all rows of the person, so person effects leave nothing "
     "of it: leave "
     "{name} out, or leave effects out."
+)
+_EXCHANGEABLE = (
+    "A working correlation needs a data set with several rows a person, such as `unit: {column: "
+    "person_id, max_rows: 8}`, and a formula with an intercept."
 )
 _LAGGED = (
     "The term {name} reads as an earlier value of the response {response}. With person effects "
@@ -110,6 +118,41 @@ def person_deviations(design: Design, schema: Schema) -> Design:
         missing_columns=(OUT,),
         persons=PersonColumns(m, 2, design, made),
     )
+
+
+def exchangeable(design: Design, schema: Schema, correlation: float) -> Design:
+    """The design of generalised least squares with this correlation of any two of a person's rows.
+    InvalidQuery where there are no persons, or the formula has no intercept."""
+    if not schema.unit.several_rows or not design.intercept or design.response is None:
+        raise InvalidQuery(_EXCHANGEABLE)
+    m = schema.unit.max_rows
+    terms = (design.response, *design.terms)
+    made = tuple(MadeColumn(f"\x00{k}", term, "quasi") for k, term in enumerate(terms))
+    response, *others = (_quasi(column, m, correlation) for column in made)
+    first = MadeColumn("\x00one", design.response, "intercept")
+    least, unit = _remainder(m, correlation), sqrt(1 - correlation)
+    one = Term("Intercept", (ColumnValue(first.name),), least / unit, 1 / unit)
+    return replace(
+        design,
+        response=response,
+        terms=(one, *others),
+        intercept=False,
+        where=None,
+        missing_columns=(OUT,),
+        persons=PersonColumns(m, 1, design, (*made, first), correlation=correlation),
+    )
+
+
+def _remainder(m: int, correlation: float) -> float:
+    return float(remainder(np.array(m, np.float64), correlation))
+
+
+def _quasi(column: MadeColumn, m: int, correlation: float) -> Term:
+    low, high = column.term.lower, column.term.upper
+    theta, unit = 1 - _remainder(m, correlation), sqrt(1 - correlation)
+    lower = (low - theta * max(high, 0.0)) / unit
+    upper = (high - theta * min(low, 0.0)) / unit
+    return Term(column.term.name, (ColumnValue(column.name),), lower, upper)
 
 
 def _means(term: Term) -> Iterator[PersonMean]:

@@ -4,6 +4,10 @@
     used_t        the place holds a row, `where` holds, no cell is missing, and every term is finite
     mean_t        = Σ_s used_s x_s / T,        T = Σ_s used_s, over the m places of the person
     deviation_t   = x_t − mean_t
+    quasi_t       = (x_t − θ mean_t)/√(1 − ρ),     θ = 1 − √((1 − ρ)/(1 − ρ + Tρ)),
+
+rows (up to a factor, of x_t = 1 the intercept's) of R^(−1/2)x with R the correlations 1 and ρ of T
+rows, so that least squares of them is generalised least squares.
 
 A person with fewer than `least` rows in use has none: a deviation of a single row is 0 and says
 nothing.
@@ -19,6 +23,7 @@ Panel Data, §10.5; means of a person as regressors: Mundlak (1978).
 """
 
 from dataclasses import replace
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +49,36 @@ def prepared(design: Design, block: Block) -> Block:
         values = [evaluate_term(made.term, block) for made in persons.made]
         others = [evaluate_term(term, block) for term in persons.checked]
         used, T = _used(persons, block, [*values, *others])
+        left, unit = remainder(T, persons.correlation), sqrt(1 - persons.correlation)
+        left = np.repeat(left, persons.rows)
         for made, value in zip(persons.made, values, strict=True):
             own = np.where(used, value, 0.0)
             mean = np.repeat(
                 person_sums(own[None, :], persons.rows)[0] / np.maximum(T, 1), persons.rows
             )
-            columns[made.name] = np.where(used, mean if made.what == "mean" else own - mean, 0.0)
+            columns[made.name] = np.where(used, _made(made.what, own, mean, left, unit), 0.0)
     columns[STRETCH] = np.repeat(np.sqrt(T / np.maximum(T - 1, 1)), persons.rows)
     return replace(block, columns=columns, missing={**block.missing, OUT: ~used})
+
+
+def _made(
+    what: str, own: FloatArray, mean: FloatArray, left: FloatArray, unit: float
+) -> FloatArray:
+    """(rows,) by the formulas above; left: 1 − θ, unit: √(1 − ρ)."""
+    match what:
+        case "mean":
+            return mean
+        case "deviation":
+            return own - mean
+        case "quasi":
+            return np.asarray((own - (1 - left) * mean) / unit)
+        case _:
+            return np.asarray(left / unit)
+
+
+def remainder(T: FloatArray, correlation: float) -> FloatArray:
+    """1 − θ for T rows in use."""
+    return np.asarray(np.sqrt((1 - correlation) / (1 - correlation + T * correlation)))
 
 
 def _used(

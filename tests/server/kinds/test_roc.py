@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.schema import Column, ColumnKind
-from reticent_server.errors import InvalidQuery
+from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.kinds import registry
 from reticent_server.kinds.roc.accuracy import (
     NoisyCount,
@@ -148,10 +148,16 @@ def _in(interval: Any, value: float) -> bool:
         Roc("y", "b", level="2"),
         Roc("y", "b", (-10.0,)),
         Roc("y", "b", (10.5,)),
+        Roc("x + C(g)", "b", coefficients=(1.0, 2.0)),
+        Roc("x + b", "b", coefficients=(1.0, 2.0, 3.0)),
+        Roc("x", "b", (11.5,), coefficients=(1.0, 2.0)),
+        Roc("x", "b", coefficients=(1.0, 0.0)),
+        Roc("x", "b", coefficients=(1.0, 1e308)),
+        Roc("x + C(g)", "b"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(query: Roc) -> None:
-    with pytest.raises(InvalidQuery):
+    with pytest.raises((InvalidQuery, InvalidFormula)):
         KIND.plan(people_facts(N), query, QUIET)
 
 
@@ -193,3 +199,50 @@ def test_a_test_with_two_outcomes_is_a_score_with_one_edge() -> None:
         rows["b"][rows["said"] == 1].mean(), abs=0.005
     )
     assert found.auc == pytest.approx((row.sensitivity + row.specificity) / 2, abs=1e-9)
+
+
+def predicted(outcome: str = "b") -> tuple[Any, Any]:
+    """A model's predictor as the score, and what it is of each record."""
+    query = Roc("x + I(y**2)", outcome, (1.5,), where="k > 1", coefficients=(0.5, 1.0, 0.2))
+    rows = table()
+    return query, 0.5 + rows["x"] + 0.2 * rows["y"] ** 2
+
+
+def test_a_model_s_predictor_is_a_score_as_a_column_would_be() -> None:
+    query, eta = predicted()
+    found, rows = ask(query), table()
+    used = rows["k"] > 1
+    edges = [c.threshold for c in found.cutoffs]
+    assert 10 <= len(edges) <= 24
+    bins = np.searchsorted(edges, eta, side="right")
+    with_it = rows["b"] == 1
+    theirs = stats.mannwhitneyu(bins[with_it & used], bins[~with_it & used]).statistic
+    area = theirs / (with_it & used).sum() / (~with_it & used).sum()
+    assert found.auc == pytest.approx(area, abs=0.003)
+    (row,) = (c for c in found.cutoffs if c.threshold == 1.5)
+    assert row.sensitivity == pytest.approx((eta >= 1.5)[with_it & used].mean(), abs=0.01)
+
+
+def test_edges_of_a_predictor_are_its_quantiles_over_public_rows() -> None:
+    """So that each bin has about as many records; without a profile they divide the bounds."""
+    query, eta = predicted()
+    known = people_facts(N)
+    plan: Any = KIND.plan(known, query, QUIET)
+    column: Any = KIND.plan(known, Roc("x", "b"), QUIET)
+    shares = np.histogram(eta, [-np.inf, *plan.cells.edges, np.inf])[0] / N
+    assert shares.max() < 0.15
+    blind: Any = KIND.plan(facts(N), query, QUIET)
+    gaps = np.diff([e for e in blind.cells.edges if e != 1.5])
+    assert gaps.max() < 2 * np.median(gaps)
+    assert plan.counting_ms >= column.counting_ms
+
+
+def test_an_outcome_of_two_levels_has_a_model_too() -> None:
+    columns = (*PEOPLE, Column("sex", ColumnKind.CATEGORICAL, 0, 1, ("f", "m")))
+    query, _ = predicted("sex")
+    rows = {**table(), "sex": table()["b"]}
+    plan = KIND.plan(facts(N, columns), query, QUIET)
+    found = outcome(plan, block_of(**rows))
+    assert found.levels == ("m", "f")
+    same = outcome(KIND.plan(facts(N), predicted()[0], QUIET), block_of(**table()))
+    assert found.auc == pytest.approx(same.auc, abs=0.005)

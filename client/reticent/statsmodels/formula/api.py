@@ -13,8 +13,10 @@ always. What a private fit cannot answer raises NotPrivate, which says what to w
 
 from reticent._shapes.model import FormulaModel
 from reticent._shapes.statsmodels import (
+    gee,
     glm,
     logit,
+    mixedlm,
     mnlogit,
     negativebinomial,
     ols,
@@ -28,8 +30,10 @@ from reticent._shapes.statsmodels import (
 
 __all__ = [
     "FormulaModel",
+    "gee",
     "glm",
     "logit",
+    "mixedlm",
     "mnlogit",
     "negativebinomial",
     "ols",

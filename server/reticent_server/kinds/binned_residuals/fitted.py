@@ -20,6 +20,7 @@ from reticent_server.domain.grid import Grid
 from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.kinds.binned_residuals.links import MEANS
 from reticent_server.kinds.shared.groups import weighted_values
+from reticent_server.kinds.shared.predictor import Predictor
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.grids import cell_codes
 
@@ -35,23 +36,13 @@ class FittedModel:
 
     def predictor(self, block: Block) -> FloatArray:
         """(rows,) η; NaN where the record is out of use."""
-        slopes = self.coefficients[self.design.intercept :]
-        start = self.coefficients[0] if self.design.intercept else 0.0
-        with np.errstate(all="ignore"):  # a warning would tell of a cell
-            eta = np.full(block.rows, start)
-            for beta, term in zip(slopes, self.design.terms, strict=True):
-                eta = eta + beta * evaluate_term(term, block)
+        eta = Predictor(self.design, self.coefficients).values(block)
         return np.where(in_use(self.design, block), eta, np.nan)
 
     @property
     def limits(self) -> tuple[float, float]:
         """The limits of η, by the terms' declared bounds and the link."""
-        low = high = self.coefficients[0] if self.design.intercept else 0.0
-        for beta, term in zip(
-            self.coefficients[self.design.intercept :], self.design.terms, strict=True
-        ):
-            ends = (beta * term.lower, beta * term.upper) if beta else (0.0, 0.0)
-            low, high = low + min(ends), high + max(ends)
+        low, high = Predictor(self.design, self.coefficients).limits
         return MEANS[self.link].reach(low, high, self.response)
 
     @property

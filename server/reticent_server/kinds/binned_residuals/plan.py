@@ -44,6 +44,7 @@ from reticent_server.kinds.binned_residuals.fitted import (
 )
 from reticent_server.kinds.binned_residuals.links import MEANS, Spread
 from reticent_server.kinds.shared.groups import GroupMoments, mean_noise, moments, moments_ms
+from reticent_server.kinds.shared.predictor import PREDICTOR_NANOSECONDS
 from reticent_server.kinds.shared.ranges import REACH
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.numerics.grids import repeats
@@ -55,7 +56,6 @@ PRECISION = (
     4.0  # residual standard deviations over the noise of a bin's mean residual, of the least bin
 )
 WEIGHT = 1.0  # a: residuals have a mean near the centre of their range
-_MAP_NANOSECONDS = 100  # of a record and term; measured 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class BinnedResidualsPlan(Planned):
 
     @property
     def _column_ms(self) -> int:
-        terms = len(self.model.coefficients) * self.n * _MAP_NANOSECONDS // 10**6
+        terms = len(self.model.coefficients) * self.n * PREDICTOR_NANOSECONDS // 10**6
         return moments_ms(self.n, self.bins) + self._passes * terms
 
     @property

@@ -2,6 +2,7 @@
 """The kind `linear_regression`."""
 
 from reticent_server.domain.cost import PrivacyCost
+from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.schema import Schema
@@ -10,7 +11,12 @@ from reticent_server.fitting.group_fits import GroupFits
 from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.special_columns import weighted_design
-from reticent_server.formula import parse_formula, person_effects, with_person_means
+from reticent_server.formula import (
+    exchangeable,
+    parse_formula,
+    person_effects,
+    with_person_means,
+)
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
@@ -27,21 +33,23 @@ from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
+    alike = query.working_correlation is not None
     if query.fit_statistics or query.by is not None:
-        if query.weights is not None or query.effects is not None:
-            raise InvalidQuery("by and fit_statistics are for fits without weights and effects.")
+        if query.weights is not None or query.effects is not None or alike:
+            raise InvalidQuery(
+                "by and fit_statistics are for fits without weights, effects and a working "
+                "correlation."
+            )
         if query.fit_statistics:
             return plan_linear_statistics(facts, query, offer.rho)
         model = LinearModel(loss_of(facts, query), query.ridge)
         return fits_by(facts, query, str(query.by), model, offer.rho)
     newton = query.mechanism == "newton"
+    means = newton and not alike
     design = parse_formula(
-        query.formula, facts.schema, query.where, person_means=newton, profile=facts.profile
+        query.formula, facts.schema, query.where, person_means=means, profile=facts.profile
     )
-    if query.effects and not newton:
-        raise InvalidQuery("Person effects are for the newton mechanism only.")
-    effects = person_effects if query.effects else with_person_means
-    design = effects(design, facts.schema)
+    design = _of_persons(design, facts, query)
     if query.mechanism != "newton" and (query.ridge is not None or query.loss != "huber"):
         raise InvalidQuery("A ridge and the biweight are for the newton mechanism only.")
     if query.mechanism != "newton" and query.weights is not None:
@@ -51,11 +59,28 @@ def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> P
     no_calibration(query.calibration)
     if query.weights is not None and design.persons is not None:
         raise InvalidQuery(
-            "Weights are not for person effects or means of persons: leave them out."
+            "Weights are not for columns that are made of a person's rows: leave them out."
         )
     design = weighted_design(design, facts.schema, query.weights)
     plan = plan_linear_regression if newton else plan_gradient_descent
     return plan(facts, design, query, offer.rho)
+
+
+def _of_persons(design: Design, facts: DatasetFacts, query: LinearRegression) -> Design:
+    """The design whose columns are made of persons' rows, where the question asks for such."""
+    if query.effects is not None or query.working_correlation is not None:
+        if query.mechanism != "newton":
+            raise InvalidQuery(
+                "Person effects and a working correlation are for the newton mechanism only."
+            )
+        if query.effects is not None and query.working_correlation is not None:
+            raise InvalidQuery(
+                "With person effects there is no working correlation: leave one out."
+            )
+    if query.working_correlation is not None:
+        return exchangeable(design, facts.schema, query.working_correlation)
+    effects = person_effects if query.effects else with_person_means
+    return effects(design, facts.schema)
 
 
 def _typical(schema: Schema) -> list[LinearRegression]:

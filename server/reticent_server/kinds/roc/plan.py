@@ -35,13 +35,17 @@ from reticent_server.domain.schema import Column
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval, OpenInterval
 from reticent_server.kinds.roc.accuracy import NoisyCount, likelihood_ratio, share
-from reticent_server.kinds.shared.bins_plan import BinsPlan, cells_of
+from reticent_server.kinds.roc.predictor import PredictorBinsMap, public_edges_of
+from reticent_server.kinds.shared.bins_plan import BinsPlan
 from reticent_server.kinds.shared.group_bins import (
     GroupBins,
+    GroupBinsMap,
+    bins_part,
     number_of_bins,
     public_edges,
 )
 from reticent_server.kinds.shared.groups import Groups
+from reticent_server.kinds.shared.predictor import Predictor
 from reticent_server.kinds.shared.ranks import Superiority, superiority
 from reticent_server.mechanisms import noisy_sum
 
@@ -222,14 +226,37 @@ def plan_roc(
     """A ROC curve at `rho` (RHO_UNITS); design: mask and columns only."""
     bins = number_of_bins(facts, groups.size, rho, finer=_FINER, least=LEAST_BINS)
     edges = tuple(sorted({*public_edges(facts, score, bins), *asked.thresholds}))
-    cells, part = cells_of(facts, design, groups, score, edges, rho)
+    cells = GroupBinsMap(design, groups, score.name, edges)
+    return _planned(facts, cells, asked, rho, low=low)
+
+
+def plan_roc_of(
+    facts: DatasetFacts,
+    design: Design,
+    groups: Groups,
+    predictor: Predictor,
+    asked: RocQuestion,
+    rho: int,
+    *,
+    low: bool,
+) -> RocPlan:
+    """The curve of a released model's predictor; otherwise as plan_roc. Raises InvalidQuery."""
+    bins = number_of_bins(facts, groups.size, rho, finer=_FINER, least=LEAST_BINS)
+    edges = tuple(sorted({*public_edges_of(predictor, facts, bins), *asked.thresholds}))
+    cells = PredictorBinsMap(design, groups, "", edges, predictor)
+    return _planned(facts, cells, asked, rho, low=low)
+
+
+def _planned(
+    facts: DatasetFacts, cells: GroupBinsMap, asked: RocQuestion, rho: int, *, low: bool
+) -> RocPlan:
     return RocPlan(
         cells,
-        part,
+        bins_part(facts, cells.groups, cells.edges, rho),
         asked.confidence_level,
         facts.n,
         low=low,
-        expected=expected_numbers(facts, groups),
+        expected=expected_numbers(facts, cells.groups),
     )
 
 

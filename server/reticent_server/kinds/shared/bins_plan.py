@@ -55,7 +55,8 @@ class BinsPlan(Planned):
     @property
     def counting_ms(self) -> int:
         """The planned time of the map beyond its pass."""
-        return ceil(self.n * self.groups.size * GROUP_NANOSECONDS / 10**6)
+        each = self.groups.size * GROUP_NANOSECONDS + self.cells.nanoseconds
+        return ceil(self.n * each / 10**6)
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -45,11 +45,20 @@ class GroupBinsMap:
     edges: tuple[float, ...]
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        values = block.columns[self.column]
+        values = self.values(block)
         used = in_use(self.design, block) & np.isfinite(values)
         group = self.groups.places(block, used)
         cells = group * (len(self.edges) + 1) + self.bins(values)
         return (np.where(group >= 0, cells, -1.0),)
+
+    def values(self, block: Block) -> FloatArray:
+        """(rows,) what is put into bins: the column, which a subclass may replace."""
+        return block.columns[self.column]
+
+    @property
+    def nanoseconds(self) -> int:
+        """The planned time of `values` for a record."""
+        return 0
 
     def bins(self, values: FloatArray) -> FloatArray:
         """(rows,) the bin of each value; a bin holds its lower edge."""

@@ -376,6 +376,7 @@ class StudyPlan(Planned):
         return replace(
             result,
             persons=sampled.persons,
+            persons_standard_error=sampled.persons_sd,
             design_effect=self._effect(sampled),
             effects="person" if deviations else None,
             stretch=self._stretch(sampled) if deviations else None,

@@ -83,7 +83,7 @@ class StudyBudget:
 class Sampled:
     """A group's moments of z̃, those of a narrower radius, the frame they were taken in, what its
     radius leaves out, and its records in use, with the sd of their number; persons with a row in
-    use, where a person's rows count together."""
+    use, where a person's rows count together, and the sd of their number."""
 
     moments: Moments
     narrow: NarrowMoments
@@ -92,6 +92,7 @@ class Sampled:
     records: float
     records_sd: float
     persons: float | None = None
+    persons_sd: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,6 +146,7 @@ class Sampling:
                 records[g],
                 records_sd,
                 float(max(lengths[g].sum(), 1.0)) if self.person_rows > 1 else None,
+                noise * sqrt(lengths.shape[1]) if self.person_rows > 1 else None,
             )
             for g, (frame, radius) in enumerate(zip(frames, radii, strict=True))
         ]

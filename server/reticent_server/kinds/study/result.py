@@ -109,7 +109,7 @@ class StudyResult:
     terms. moments, noise, narrow, clipped, radius, lost, main: as in a group, of all records in
     use; with `by` they are in `groups`, by level. dummies: which columns hold 0 and 1 only. Where
     persons have several rows: n counts persons, persons is the noisy number of those with a row in
-    use, and design_effect is by what the sampling covariances of formulas that were not declared
+    use, with the standard error of its noise, and design_effect is by what the sampling covariances of formulas that were not declared
     are multiplied. effects: "person" where all columns are deviations from a person's means; the
     intercept then counts rows, and stretch is by what mean squares of residuals are multiplied to
     be those of errors.
@@ -135,3 +135,4 @@ class StudyResult:
     design_effect: Annotated[float, Ge(1)] | None = None
     effects: Literal["person"] | None = None
     stretch: Annotated[float, Ge(1)] | None = None
+    persons_standard_error: Annotated[float, Ge(0)] | None = None

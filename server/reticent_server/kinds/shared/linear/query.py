@@ -4,7 +4,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-from annotated_types import Gt, Le
+from annotated_types import Ge, Gt, Le
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.query import OfPersons, Query
@@ -18,6 +18,8 @@ from reticent_server.kinds.fields import (
     Where,
 )
 
+MOST_ALIKE = 0.95  # rows that are more alike than that say what their means and deviations say
+
 Ridge = Annotated[float, Strict(), Gt(0), Le(1e6), AllowInfNan(False)]
 
 
@@ -28,6 +30,16 @@ Effects = Annotated[
         description="person: an intercept of every person, of a data set with several rows a person (the within "
         "estimator; newton only). Terms that are the same in all rows of a person are not "
         "identifiable then."
+    ),
+]
+
+WorkingCorrelation = Annotated[
+    Annotated[float, Strict(), Ge(0), Le(MOST_ALIKE), AllowInfNan(False)],
+    OfPersons(),
+    Field(
+        description="Of any two rows of a person, of a data set with several rows a person: generalised least squares "
+        "with exchangeable rows (GEE; a random intercept with this intraclass correlation; newton only). "
+        "Errors by person hold whatever the rows have in common."
     ),
 ]
 
@@ -86,6 +98,7 @@ class LinearRegression(Query):
             )
         ),
     ] = False
+    working_correlation: WorkingCorrelation | None = None
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
 
     def other_target(self) -> "LinearRegression | None":
