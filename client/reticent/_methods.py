@@ -55,6 +55,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -500,6 +501,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -510,11 +512,13 @@ class Methods:
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by}
+        values = {"column": column, "where": where, "by": by, "weights": weights}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer

@@ -6,8 +6,8 @@ count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, per =
   ask(dataset, "count", fields, epsilon, delta, idempotency_key)
 }
 
-private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by)
+private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, weights = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, weights = weights)
   ask(dataset, "mean", fields, epsilon, delta, idempotency_key)
 }
 
