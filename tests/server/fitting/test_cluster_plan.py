@@ -3,6 +3,7 @@
 noise is large, and no interval where neither is known.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import statsmodels.api as sm
 from scipy.stats import t as student
 
+from reticent_server.domain.steps import Released
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.cluster_scores import LevelClusters, between
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.shared.linear.query import LinearRegression
@@ -99,6 +102,22 @@ def test_errors_are_never_below_those_by_row_and_noise_makes_them_larger() -> No
     rows = np.sqrt([1 / N, 1 / N, 1 / N])
     assert (sampling(trace) > 1.1 * rows).all()
     assert (np.array(trace.result["design_effects"]) >= 1).all()
+
+
+def test_noise_is_taken_off_on_average() -> None:
+    """What clusters add, over 400 draws of the noise of sums that is twice as long as they are."""
+    rng, n, noise = np.random.default_rng(12), 4000.0, 100.0
+    sums = rng.normal(scale=50.0, size=(2, G))
+    sums -= sums.mean(axis=1, keepdims=True)
+    squares, numbers = Released(n * np.eye(2), 1.0), Released(np.full(G, n / G), 1.0)
+    fit, clusters = SimpleNamespace(curvature=np.eye(2)), LevelClusters("g", tuple(range(G)))
+    found = []
+    for _ in range(400):
+        stacked = (sums + noise * rng.normal(size=(2, G))).ravel()
+        parts = (Released(stacked, noise), squares, numbers)
+        found.append(between(fit, np.eye(2), parts, clusters, n).added * n**2)  # type: ignore[arg-type]
+    exact = G / (G - 1) * sums @ sums.T - n * np.eye(2)
+    assert np.mean(found, axis=0) == pytest.approx(exact, abs=0.12 * G * noise**2 / 2)
 
 
 @pytest.mark.audit

@@ -47,13 +47,16 @@ def linearised(y: Any, w: Any) -> tuple[float, float]:
 @pytest.mark.parametrize("where", [None, "x > 0"])
 def test_it_is_the_tables_with_the_linearised_error(where: Any) -> None:
     table = surveyed(20_000, 1)
-    found = asked(Mean("y", where, weights="w"), 30.0, table).result
+    trace = asked(Mean("y", where, weights="w"), 30.0, table)
+    found, sd = trace.result, trace.released[0][0].sd
     used = table["x"] > 0 if where else np.ones(20_000, bool)
     y, w = table["y"][used], table["w"][used]
     mean, error = linearised(y, w)
     assert found["value"] == pytest.approx(mean, abs=0.03)
     sampling = np.sqrt(found["standard_error"] ** 2 - found["privacy_standard_error"] ** 2)
     assert sampling == pytest.approx(error, rel=0.03)
+    noise = 50 * sd * np.hypot(1, mean / 50 - 1) / (w.sum() / 10)
+    assert found["privacy_standard_error"] == pytest.approx(noise, rel=0.01)
     assert found["sum_of_weights"] == pytest.approx(w.sum(), rel=0.01)
     assert found["effective_n"] == pytest.approx(w.sum() ** 2 / (w @ w), rel=0.02)
 
@@ -73,6 +76,7 @@ def test_intervals_hold() -> None:
 def test_of_no_records_the_interval_is_the_whole_range() -> None:
     found = asked(Mean("y", "x > 4.9", weights="w"), 0.5, surveyed(2000, 3)).result
     assert tuple(found["confidence_interval"]) == (0.0, 100.0)
+    assert found["standard_error"] == 100
     assert found["effective_n"] is None
 
 
