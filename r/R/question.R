@@ -21,7 +21,7 @@ question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, s
   }
   privacy <- if (open) structure(list(), names = character()) else list(epsilon = epsilon)
   if (!is.null(delta)) privacy$delta <- delta
-  fields <- Filter(Negate(is.null), from_formula(from_family(fields)))
+  fields <- Filter(Negate(is.null), from_cluster(from_formula(from_family(fields))))
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
@@ -74,6 +74,15 @@ from_formula <- function(fields) {
     fields$time <- deparse1(left[[2]])
     fields$event <- deparse1(left[[3]])
   }
+  fields
+}
+
+# cluster = ~state as sandwich::vcovCL has it: the column's name.
+from_cluster <- function(fields) {
+  cluster <- fields[["cluster"]]
+  if (!inherits(cluster, "formula")) return(fields)
+  if (length(cluster) != 2 || !is.name(cluster[[2]])) stop("Write one column: cluster = ~state.", call. = FALSE)
+  fields$cluster <- deparse1(cluster[[2]])
   fields
 }
 

@@ -63,6 +63,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, by": (LINEAR | {"by": "g"}, 0.05),
     "glm, by": (LOGISTIC | {"by": "g"}, 0.05),
     "linear_regression, statistics": (LINEAR | {"fit_statistics": True}, 0.05),
+    "linear_regression, cluster": (LINEAR | {"loss": "squared", "cluster": "k"}, 0.02),
+    "glm, cluster": (LOGISTIC | {"cluster": "k"}, 0.02),
     "glm, statistics": (LOGISTIC | {"fit_statistics": True}, 0.05),
     "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"}, 0.05),
     "iqr": ({"kind": "iqr"} | Y, 0.3),

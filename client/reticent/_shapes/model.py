@@ -18,7 +18,7 @@ _ROBUST = frozenset({"nonrobust", "HC0", "HC1", "HC2", "HC3"})
 _COVARIANCE = (
     "Standard errors are robust to heteroscedasticity always; they are by person where the data "
     "set's unit is a person with several rows. "
-    "Leave cov_type out."
+    'Leave cov_type out, or name a public column: cov_type="cluster", cov_kwds={"groups": "state"}.'
 )
 
 
@@ -38,13 +38,13 @@ class FormulaModel:
     def fit(self, **how: Any) -> FittedModel:
         """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm,
         dry_run and fields of the method (`fit_statistics`, `confidence_level` …); settings of an
-        optimiser have no effect. cov_type: the heteroscedasticity-robust ones. Raises NotPrivate,
-        and what the method raises.
+        optimiser have no effect. cov_type: the heteroscedasticity-robust ones, or "cluster" with
+        cov_kwds={"groups": the name of a column}. Raises NotPrivate, and what the method raises.
 
         >>> smf.ols("price ~ grade", data=ds).fit(epsilon=1.0).params["grade"]
         """
-        _check_covariance(how.pop("cov_type", None), how.pop("cov_kwds", None))
-        asked = {k: v for k, v in how.items() if k not in _OF_THE_SOLVER}
+        clusters = _clusters(how.pop("cov_type", None), how.pop("cov_kwds", None))
+        asked = {k: v for k, v in how.items() if k not in _OF_THE_SOLVER} | clusters
         given = {**self.fields, **asked}
         answer = getattr(self.data, self.method)(**_asked_fields(self.method, given))
         return fitted(answer)
@@ -61,7 +61,8 @@ def _asked_fields(method: str, given: dict[str, Any]) -> dict[str, Any]:
     """With R² where a plain least-squares fit is asked for, as scripts read it; a tenth of the
     budget.
     """
-    plain = method == "ols" and not given.keys() & {"weights", "by", "effects", "ridge", "tuning"}
+    further = {"weights", "by", "effects", "ridge", "tuning", "cluster"}
+    plain = method == "ols" and not given.keys() & further
     return {"fit_statistics": True} | given if plain else given
 
 
@@ -94,6 +95,11 @@ def described(
     return FormulaModel(data, method, {"formula": of_patsy(formula), **where, **given})
 
 
-def _check_covariance(kind: Any, more: Any) -> None:
+def _clusters(kind: Any, more: Any) -> dict[str, str]:
+    """The field `cluster` of statsmodels' cov_type and cov_kwds. Raises NotPrivate."""
+    groups = more.get("groups") if isinstance(more, Mapping) else None
+    if kind == "cluster" and isinstance(groups, str):
+        return {"cluster": groups}
     if (kind is not None and kind not in _ROBUST) or more:
         raise NotPrivate(_COVARIANCE)
+    return {}

@@ -18,7 +18,7 @@ def summary_lines(
     """Lines of the summary."""
     table = text_table(*coefficient_cells(fit, exp=exp))
     rule = "=" * len(table[0])
-    persons = fit.clusters is not None or "persons" in fit.result
+    persons = (fit.clusters is not None and fit.cluster is None) or "persons" in fit.result
     records = f"{'Persons' if persons else 'Records'}: {fit.nobs:,}"
     own = ["person effects"] if fit.result.get("effects") else []
     facts = "   ".join([records, *own, *_model_facts(fit)])
@@ -26,12 +26,17 @@ def summary_lines(
 
 
 def _clusters(fit: Coefficients) -> list[str]:
-    """Whose scores were summed first, and the degrees of freedom that leaves."""
+    """Whose scores were summed, and the degrees of freedom that leaves."""
     if fit.clusters is None or fit.effective_clusters is None or fit.df_resid is None:
         return []
     least, most = (round(float(f(np.asarray(fit.df_resid)))) for f in (np.min, np.max))
     freedom = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    seen = f"Clusters: {fit.clusters:,.0f} persons with a row in use (noisy)"
+    what = (
+        "persons with a row in use"
+        if fit.cluster is None
+        else f"levels of {fit.cluster} with records"
+    )
+    seen = f"Clusters: {fit.clusters:,.0f} {what} (noisy)"
     return [
         f"{seen}   effective: {fit.effective_clusters:,.0f}   degrees of freedom: {freedom}",
     ]

@@ -74,22 +74,36 @@ class Coefficients(Release):
 
     @property
     def clusters(self) -> float | None:
-        """The noisy number of persons with a row in use, where a person's rows count together; else
-        None.
+        """The noisy number of persons with a row in use, where a person's rows count together, or of
+        levels with records, where the question names a `cluster`; else None.
         """
         return _optional_number(self.result.get("clusters"))
 
     @property
+    def cluster(self) -> str | None:
+        """The column that the question's `cluster` names; else None."""
+        name = self.result.get("cluster")
+        return None if name is None else str(name)
+
+    @property
+    def design_effects(self) -> Vector | None:
+        """(p,) by how much clusters multiply the sampling variances, 1 at least, where the question
+        names a `cluster`; else None.
+        """
+        given = self.result.get("design_effects") is not None
+        return self._vector("design_effects") if given else None
+
+    @property
     def effective_clusters(self) -> float | None:
-        """How many equal persons would have scores that vary as theirs; None where rows count one
-        by one.
+        """How many equal persons (or levels) would have scores that vary as theirs; None where rows
+        count one by one.
         """
         return _optional_number(self.result.get("effective_clusters"))
 
     @property
     def df_resid(self) -> Vector | None:
-        """(p,) degrees of freedom of intervals and p-values, where standard errors are by person;
-        else None.
+        """(p,) degrees of freedom of intervals and p-values, where standard errors are by person
+        or by `cluster`; else None.
         """
         given = self.result.get("degrees_of_freedom") is not None
         return self._vector("degrees_of_freedom") if given else None

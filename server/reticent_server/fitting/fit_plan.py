@@ -402,7 +402,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         self, ground: FitGround[ResponseT], fit: StandardFit, result: Mapping[str, Any]
     ) -> dict[str, Any]:
         found = self.model.described(ground, fit, self.sizes.radius_squared, result)
-        said = special(self.design) + ("" if fit.freedom is None else fit.freedom.clusters.words)
+        said = special(self.design) + ("" if fit.freedom is None else fit.freedom.words)
         if self.design.deviations:
             said = DEVIATIONS + said
             found |= {"effects": "person"}

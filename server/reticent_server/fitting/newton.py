@@ -48,7 +48,7 @@ from reticent_server.fitting.step_parts import Errors, FinalStep, LastReleases
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power, symmetric
 
-_LARGEST_THETA = 2.0**20
+LARGEST_THETA = 2.0**20
 """In standardised units: keeps a fit that noise has thrown off within the floats."""
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
@@ -157,7 +157,7 @@ class NoisyNewton:
 
     def _moved(self, place: StepPlace, step: Stepped) -> State:
         W, state = place.model.whitening.transform, place.state
-        theta = np.clip(state.theta + W.T @ step.way, -_LARGEST_THETA, _LARGEST_THETA)
+        theta = np.clip(state.theta + W.T @ step.way, -LARGEST_THETA, LARGEST_THETA)
         theta = on_lattice(theta, self.sizes.size)
         return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 

@@ -191,16 +191,11 @@ def _records(coding: Coding, fit: StandardFit) -> dict[str, Any]:
 
 
 def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
-    """What a reply says of persons whose scores were summed first."""
+    """What a reply says of persons whose scores were summed first, and of public clusters."""
     if fit.freedom is None or estimates.degrees is None:
         return {}
-    clusters = fit.freedom.clusters
-    return {
-        "clusters": clusters.persons,
-        "effective_clusters": clusters.effective,
-        "degrees_of_freedom": np.minimum(estimates.degrees, MOST_DEGREES).tolist(),
-        "clipped_share": clusters.clipped,
-    }
+    degrees = np.minimum(estimates.degrees, MOST_DEGREES).tolist()
+    return {**fit.freedom.told, "degrees_of_freedom": degrees}
 
 
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:

@@ -111,7 +111,10 @@ class RegressionResult:
     scale: of the residuals. clusters: noisy number of persons with a row in use, where a person's
     rows are summed first; effective_clusters: how many equal ones would have scores that vary as
     theirs; degrees_of_freedom: (p,) of the t laws of intervals and p-values; clipped_share: of the
-    persons, those whose sum of scores is clipped. tuning: where they are cut, null for no cut.
+    persons, those whose sum of scores is clipped. cluster: the column whose levels are the clusters,
+    where the question names one; clusters and effective_clusters are then the levels with records
+    and how many equal ones are worth as much; design_effects: (p,) by how much clusters multiply the
+    sampling variances. tuning: where they are cut, null for no cut.
     estimand: what is estimated, in words. shares: what part of the budget went where. link: of a
     generalised linear model; variance_power: k where its variance grows with the mean's power k.
     dispersion: of a negative binomial, given or estimated; with its errors and interval where it is
@@ -153,6 +156,8 @@ class RegressionResult:
     effective_clusters: float | None = None
     degrees_of_freedom: list[Annotated[float, Gt(0)]] | None = None
     clipped_share: Share | None = None
+    cluster: str | None = None
+    design_effects: list[Annotated[float, Ge(1)]] | None = None
     calibration: str | None = None
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None

@@ -33,7 +33,7 @@ def weighted_design(design: Design, schema: Schema, name: str | None) -> Design:
         raise InvalidQuery(
             "The column of weights needs declared bounds of at least 0, and an upper one above 0."
         )
-    return replace(_reading(design, column), weight=ColumnWeight(name, column.upper))
+    return replace(reading(design, column), weight=ColumnWeight(name, column.upper))
 
 
 def offset_design(
@@ -57,7 +57,7 @@ def offset_design(
         raise InvalidQuery("The exposure's declared lower bound must be above 0.")
     value = ColumnValue(name)
     part: Expression = value if exposure is None else Apply("log", value)
-    return replace(_reading(design, column), offset=part)
+    return replace(reading(design, column), offset=part)
 
 
 def _numeric(schema: Schema, name: str, field: str) -> Column:
@@ -69,7 +69,7 @@ def _numeric(schema: Schema, name: str, field: str) -> Column:
     return column
 
 
-def _reading(design: Design, column: Column) -> Design:
+def reading(design: Design, column: Column) -> Design:
     """The design that reads the column as well; a record without it is out of use."""
     missing = (column.name,) if column.may_be_missing else ()
     return replace(

@@ -2,6 +2,7 @@
 """A released fit in standardised units, and what is known of its standard errors."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class StandardFit:
     information: FloatArray
     inverse: FloatArray
     transform: FloatArray
-    freedom: "Freedom | None" = None
+    freedom: "Freedom | PublicClusters | None" = None
     verdict: TrustVerdict = SOUND
     cut: RowCut | None = None
     taken: FloatArray | None = None
@@ -84,3 +85,58 @@ class Freedom:
         unsure = (self.noise * squared) ** 2
         unsure += 2 * sampling**2 / max(self.clusters.effective - 1, 1.0)
         return np.asarray(2 * total**2 / np.maximum(unsure, np.finfo(float).tiny))
+
+    @property
+    def words(self) -> str:
+        """What the clip of persons' sums does to the estimand."""
+        return self.clusters.words
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a reply says of them beside the degrees of freedom."""
+        return {
+            "clusters": self.clusters.persons,
+            "effective_clusters": self.clusters.effective,
+            "clipped_share": self.clusters.clipped,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicClusters:
+    """What a variance between the levels of a public column is known to (fitting.cluster_scores).
+    present: G; effective: G_e. design_effects (q,): of the reported coefficients, the
+    variance between clusters over that between rows.
+    """
+
+    column: str
+    present: float
+    effective: float
+    design_effects: FloatArray
+
+    def degrees(
+        self,
+        combinations: FloatArray,  # noqa: ARG002 - as of Freedom
+        sampling: FloatArray,
+        total: FloatArray,
+    ) -> FloatArray:
+        """(k,) (G_e − 1)(V/m)² of the variances V = `total` (k,), of which m = `sampling` (k,) is the
+        clusters'.
+        """
+        return np.asarray(
+            (self.effective - 1) * (total / np.maximum(sampling, np.finfo(float).tiny)) ** 2
+        )
+
+    @property
+    def words(self) -> str:
+        """Nothing: what is estimated stays."""
+        return ""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a reply says of them beside the degrees of freedom."""
+        return {
+            "cluster": self.column,
+            "clusters": self.present,
+            "effective_clusters": self.effective,
+            "design_effects": self.design_effects.tolist(),
+        }

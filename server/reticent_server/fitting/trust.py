@@ -132,6 +132,16 @@ LEAST_PERSONS = Threshold(
     "effective persons of a variance between persons",
     "with 30 intervals cover .94, of unbalanced persons .91",
 )
+LEAST_CLUSTERS = Threshold(
+    10.0,
+    "levels with records, of a variance between them",
+    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 to .90",
+)
+CLUSTER_NOISE = Threshold(
+    20.0,
+    "noise that is taken off a variance between clusters, over what is left",
+    "up to there intervals cover .94 and more of what was simulated",
+)
 MOST_CLIPPED = Threshold(
     0.12,
     "of the persons, whose sums of scores are clipped",
@@ -230,6 +240,23 @@ FEW_PERSONS = (
     "No intervals are given: for the persons and their largest number of rows the noise is too "
     "large a part of what "
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
+)
+FEW_CLUSTERS = (
+    "No intervals are given: fewer than 10 clusters have records that are told from none. Take a column with "
+    "more levels, or ask for errors by row and for the column as a factor in the formula."
+)
+CLUSTERS_HIDDEN = (
+    "Noise hides by how much clusters widen the intervals of {names}: none is given. A larger epsilon, "
+    "fewer terms or a column with fewer levels (10 at least) would help; or put the column in the formula as a factor, "
+    "and ask for errors by row."
+)
+CLUSTERS_TOLD = (
+    "Errors by {column}: where records of a level have nothing in common, sampling errors are about {wider:.2g} times "
+    "those by row, as noise hides that they have nothing; the more levels multiply them, the less noise adds."
+)
+CLUSTERS_NOT_TOLD = (
+    "Errors by {column}: intervals are expected only of coefficients whose variance the levels of {column} "
+    "multiply by {effect:.2g} or more. A larger epsilon, fewer terms or a column with fewer levels would help."
 )
 UNSETTLED = (
     "No intervals are given: the mean response bends, and with so much noise the fit may still "
@@ -402,6 +429,32 @@ def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
     enough = effective >= LEAST_PERSONS.value
     known = enough and clipped <= MOST_CLIPPED.value and unsure <= JACOBIAN_NOISE.value
     return SOUND if known else _declined(FEW_PERSONS)
+
+
+def few_clusters(present: float) -> TrustVerdict:
+    """Of standard errors between so many levels of a public column."""
+    return _declined(FEW_CLUSTERS) if present < LEAST_CLUSTERS.value else SOUND
+
+
+def told_from_clusters(noise: FloatArray) -> BoolArray:
+    """(q,) whether variances between clusters are worth intervals. noise (q,): as of
+    CLUSTER_NOISE.
+    """
+    return np.asarray(noise <= CLUSTER_NOISE.value)
+
+
+def clusters_hidden(names: Sequence[str]) -> str:
+    """What is said of coefficients whose variances are not."""
+    return CLUSTERS_HIDDEN.format(names=", ".join(names))
+
+
+def clusters_expected(column: str, noise: float, wider: float) -> str:
+    """What a plan says of errors between levels. noise: what is taken off a variance, over that of
+    independent rows; wider: standard errors over theirs.
+    """
+    if noise <= CLUSTER_NOISE.value:
+        return CLUSTERS_TOLD.format(column=column, wider=wider)
+    return CLUSTERS_NOT_TOLD.format(column=column, effect=noise / CLUSTER_NOISE.value)
 
 
 def group(eta: float, *, measured: bool, profiled: bool) -> TrustVerdict:

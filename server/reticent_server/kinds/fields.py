@@ -39,3 +39,10 @@ By = Annotated[
     Name | None,
     Field(description="A categorical or boolean column; one answer a level, all in one charge."),
 ]
+Cluster = Annotated[
+    Name | None,
+    Field(
+        description="A column with 10 to 512 declared levels, such as states: standard errors that hold where records of a "
+        "level have something in common (cluster-robust), for a quarter of the budget; newton, one row a person, only."
+    ),
+]

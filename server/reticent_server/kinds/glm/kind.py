@@ -17,11 +17,13 @@ from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.report import CategoryResult
 from reticent_server.kinds.glm.estimated_dispersion import plan_dispersed
 from reticent_server.kinds.glm.families import family_of
+from reticent_server.kinds.glm.families.binomial import BINOMIAL
 from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.model import plan_glm_by, plan_model
 from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
 from reticent_server.kinds.glm.query import GAUSSIAN, Glm
 from reticent_server.kinds.glm.statistics import plan_glm_statistics
+from reticent_server.kinds.shared.clusters import plan_clustered
 from reticent_server.kinds.shared.columns import sufficient
 from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
@@ -41,6 +43,10 @@ NOT_BY_GROUP = (
 )
 GIVEN_DISPERSION = (
     'With target="likelihood" give dispersion=, or leave target out: it is then estimated.'
+)
+CLUSTER_ONLY = (
+    "cluster is for the binomial family by the newton mechanism, without by and fit_statistics. Of amounts ask for "
+    "linear_regression of their logarithm with cluster."
 )
 COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and negative_binomial."
 
@@ -80,6 +86,12 @@ def _estimates_dispersion(query: Glm) -> bool:
 
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     _check_target(query)
+    if query.cluster is not None:
+        return _plan_clustered(facts, query, query.cluster, offer.rho)
+    return _plan_rows(facts, query, offer)
+
+
+def _plan_rows(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     if query.family in LAWS:
         return plan_level_glm(facts, query, offer.rho)
     special = _has_special(query)
@@ -107,6 +119,20 @@ def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     return plan_model(facts, query, offer.rho)
 
 
+def _plan_clustered(facts: DatasetFacts, query: Glm, cluster: str, rho: int) -> Planned:
+    other = query.mechanism != "newton" or query.family != BINOMIAL.name
+    if other or query.fit_statistics or query.by is not None:
+        raise InvalidQuery(CLUSTER_ONLY)
+    no_calibration(query.calibration)
+    _has_special(query)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
+    design = weighted_design(design, facts.schema, query.weights)
+    design = offset_design(design, facts.schema, query.offset, query.exposure)
+    return plan_clustered(
+        facts, design, cluster, rho, lambda read, left: plan_glm(facts, read, query, left)
+    )
+
+
 def _typical(schema: Schema) -> list[Glm]:
     """A logistic regression of the first yes or no."""
     yes, names = dummies(schema)[:1], numbers(schema)
@@ -130,6 +156,7 @@ KIND = Kind(
         Glm("k ~ x", "poisson", where="x > 0", target="likelihood"),
         Glm("b ~ x", "binomial", by="g"),
         Glm("b ~ x", "binomial", fit_statistics=True),
+        Glm("b ~ x", "binomial", cluster="k"),
         Glm("y ~ x", "gaussian"),
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),

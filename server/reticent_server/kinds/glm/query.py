@@ -10,6 +10,7 @@ from pydantic import AllowInfNan, Field, Strict
 from reticent_server.domain.query import Query
 from reticent_server.kinds.fields import (
     By,
+    Cluster,
     Flag,
     Formula,
     Level,
@@ -116,6 +117,7 @@ class Glm(Query):
             "residuals and leverage are bounded, which moves what is estimated."
         ),
     ] = "robust"
+    cluster: Cluster = None
     kind: Literal["glm"] = field(default="glm", kw_only=True)
 
     def other_target(self) -> "Glm | None":

@@ -21,6 +21,7 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.linear_regression.gradient_descent import plan_gradient_descent
 from reticent_server.kinds.linear_regression.influence import plan_influence_regression
 from reticent_server.kinds.shared.by import fits_by
+from reticent_server.kinds.shared.clusters import plan_clustered
 from reticent_server.kinds.shared.columns import sufficient
 from reticent_server.kinds.shared.linear.plan import (
     LinearModel,
@@ -31,9 +32,16 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.shared.linear.statistics import plan_linear_statistics
 from reticent_server.kinds.shared.typical import dummies, formula, numbers
 
+CLUSTER_ONLY = (
+    "cluster is for the newton mechanism, without by, effects, a working correlation, ridge and "
+    "fit_statistics."
+)
+
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
     alike = query.working_correlation is not None
+    if query.cluster is not None:
+        return _plan_clustered(facts, query, query.cluster, offer.rho)
     if query.fit_statistics or query.by is not None:
         if query.weights is not None or query.effects is not None or alike:
             raise InvalidQuery(
@@ -83,6 +91,24 @@ def _of_persons(design: Design, facts: DatasetFacts, query: LinearRegression) ->
     return effects(design, facts.schema)
 
 
+def _plan_clustered(
+    facts: DatasetFacts, query: LinearRegression, cluster: str, rho: int
+) -> Planned:
+    asked = (query.by, query.effects, query.ridge, query.working_correlation)
+    if query.mechanism != "newton" or query.fit_statistics or any(x is not None for x in asked):
+        raise InvalidQuery(CLUSTER_ONLY)
+    no_calibration(query.calibration)
+    design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
+    design = weighted_design(design, facts.schema, query.weights)
+    return plan_clustered(
+        facts,
+        design,
+        cluster,
+        rho,
+        lambda read, left: plan_linear_regression(facts, read, query, left),
+    )
+
+
 def _typical(schema: Schema) -> list[LinearRegression]:
     """The first number on others."""
     names = numbers(schema) + dummies(schema)
@@ -107,6 +133,7 @@ KIND = Kind(
         LinearRegression("y ~ x", by="g"),
         LinearRegression("y ~ x", loss="squared", by="g"),
         LinearRegression("y ~ x", fit_statistics=True),
+        LinearRegression("y ~ x", loss="squared", cluster="k"),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
     ),

@@ -10,6 +10,7 @@ from pydantic import AllowInfNan, Field, Strict
 from reticent_server.domain.query import OfPersons, Query
 from reticent_server.kinds.fields import (
     By,
+    Cluster,
     Flag,
     Formula,
     Level,
@@ -99,6 +100,7 @@ class LinearRegression(Query):
         ),
     ] = False
     working_correlation: WorkingCorrelation | None = None
+    cluster: Cluster = None
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
 
     def other_target(self) -> "LinearRegression | None":
