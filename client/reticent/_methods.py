@@ -1098,7 +1098,7 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> found = ds.staggered_did("log(wage)", "first_treated", "year", epsilon=2.0)
+        >>> found = ds.staggered_did("log(price)", "station", "quarter", epsilon=4.0)
         """
         values = {
             "y": y,

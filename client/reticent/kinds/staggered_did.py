@@ -38,7 +38,7 @@ class StaggeredDidResults(Release):
     Everything is there for both sets of controls, `never` treated and `not_yet` treated; without
     one named, the never treated where the release has them. All methods are free of charge.
 
-    >>> found = ds.staggered_did("log(wage)", "first_treated", "year", epsilon=2.0)
+    >>> found = ds.staggered_did("log(price)", "station", "quarter", epsilon=4.0)
     >>> found.effect(), found.table(), found.averages("dynamic"), found.pretrend()
     >>> found.plot(); found.honest(0.5, "relative"); found.breakdown("relative")
     """
