@@ -15,7 +15,7 @@ from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.staggered_did.effects import (
-    Cells,
+    CohortCells,
     average,
     covariance,
     group_time_effects,
@@ -117,19 +117,19 @@ def test_averages_have_the_shares_of_cohorts_as_weights() -> None:
     assert found["dynamic"]["overall"]["value"] == pytest.approx(np.mean(means), abs=1e-5)
 
 
-def random_cells(seed: int) -> Cells:
+def random_cells(seed: int) -> CohortCells:
     rng = np.random.default_rng(seed)
     V = rng.normal(size=(3, 8, 8))
     V = V @ V.swapaxes(1, 2) / 50
     m, N = rng.normal(size=(3, 4)), rng.uniform(50, 90, (3, 4))
-    return Cells((4, 1, 3), m, N, V, V / 2, np.ones(3, dtype=bool))
+    return CohortCells((4, 1, 3), m, N, V, V / 2, np.ones(3, dtype=bool))
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
     cells, h = random_cells(3), 1e-6
 
     def every(m: Any, N: Any) -> list[Any]:
-        moved = Cells(cells.starts, m, N, cells.sampling, cells.privacy, cells.known)
+        moved = CohortCells(cells.starts, m, N, cells.sampling, cells.privacy, cells.known)
         effects = group_time_effects(moved, never=False)
         return [*(e.effect for e in effects), pooled(moved, effects)]
 

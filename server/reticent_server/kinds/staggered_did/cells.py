@@ -45,7 +45,7 @@ from reticent_server.domain.steps import (
     Released,
 )
 from reticent_server.fitting.trust import LEAST_RECORDS, clear
-from reticent_server.kinds.staggered_did.effects import Cells
+from reticent_server.kinds.staggered_did.effects import CohortCells
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.level_places import level_places
 from reticent_server.numerics.person_columns import person_sums
@@ -58,7 +58,7 @@ CLIP = sqrt(2.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class CohortPanel:
     """What is read of a row. start: the column of the first treated period; never: its value for
     never, beside a missing cell. periods: first and last. dates: of the cohorts that are treated.
     rows: places of a person; None where the unit is a row. centre: of the response of a row."""
@@ -150,7 +150,7 @@ class Panel:
 class LengthMap:
     """(units,) places of ‖z‖ among increasing lengths; −1: not in use."""
 
-    panel: Panel
+    panel: CohortPanel
     lengths: tuple[float, ...]
 
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
@@ -162,10 +162,10 @@ class LengthMap:
 
 
 @dataclass(frozen=True, slots=True)
-class CellMap:
+class CohortCellMap:
     """e_c ⊗ (1, u)."""
 
-    panel: Panel
+    panel: CohortPanel
     radius: float
 
     def __call__(self, block: Block) -> tuple[Contribution, ...]:
@@ -177,7 +177,7 @@ class CellMap:
         return (Placed(np.vstack([np.ones((1, u.shape[1])), u]), group, self.panel.groups),)
 
 
-def cell_part(panel: Panel, rho: int, unit_rows: int) -> GramSum:
+def cell_part(panel: CohortPanel, rho: int, unit_rows: int) -> GramSum:
     """The Gram sum at `rho` (RHO_UNITS)."""
     size = (1 + panel.length) * panel.groups
     if panel.rows:
@@ -185,7 +185,7 @@ def cell_part(panel: Panel, rho: int, unit_rows: int) -> GramSum:
     return GramSum(size, CLIP, rho, unit_rows, groups=panel.groups)
 
 
-def cells_of(panel: Panel, released: Released, radius: float) -> Cells:
+def cells_of(panel: CohortPanel, released: Released, radius: float) -> CohortCells:
     """Means and numbers of cohorts by period in the units of the data, from the released Gram sum.
 
     The covariance of a person's periods within a cohort is mixed with that of all cohorts together,
@@ -217,14 +217,14 @@ def _spread(
 
 
 def _arranged(
-    panel: Panel,
+    panel: CohortPanel,
     N: FloatArray,
     m: FloatArray,
     spread: FloatArray,
     known: NDArray[np.bool_],
     s: float,
     radius: float,
-) -> Cells:
+) -> CohortCells:
     """Cells (C, T) of groups (C, T) with one mean each, or of C groups with T."""
     C, T, L = panel.cohorts, panel.T, panel.length
     sampling, privacy = np.zeros((2, C, 2 * T, 2 * T))
@@ -234,7 +234,7 @@ def _arranged(
         sampling[c][np.ix_(means, means)] = radius**2 * own / n
         sampling[c][np.ix_(sizes, sizes)] = n
         privacy[c][np.ix_([*means, *sizes], [*means, *sizes])] = _noise(n, mean, s, radius)
-    return Cells(
+    return CohortCells(
         starts=panel.starts,
         means=panel.centre + radius * m.reshape(C, T),
         sizes=np.repeat(N[:, None], T, axis=1) if panel.rows else N.reshape(C, T),
@@ -252,7 +252,9 @@ def _noise(n: float, mean: FloatArray, s: float, radius: float) -> FloatArray:
     return np.asarray(J @ np.diag([s**2, *[s**2 / 2] * L]) @ J.T)
 
 
-def expected_cells(panel: Panel, sizes: Sequence[float], s: float, radius: float) -> Cells:
+def expected_cells(
+    panel: CohortPanel, sizes: Sequence[float], s: float, radius: float
+) -> CohortCells:
     """Cells of cohorts of so many units, without sampling, and with the noise to come."""
     N = np.asarray(sizes, dtype=np.float64)
     N = N if panel.rows else np.repeat(N / panel.T, panel.T)

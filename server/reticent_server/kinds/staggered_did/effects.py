@@ -37,7 +37,7 @@ from reticent_server.domain.steps import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class CohortCells:
     """Means and numbers (C, T) of cohorts by period, with the covariance of both (C, 2T, 2T), of
     sampling and of noise. starts: (C,) the place of each cohort's first treated period; that of
     cohort 0 is T, for never. known: (C,) which cohorts' numbers are above their noise.
@@ -86,7 +86,7 @@ class GroupTime(NamedTuple):
     effect: Combination
 
 
-def group_time_effects(cells: Cells, *, never: bool) -> list[GroupTime]:
+def group_time_effects(cells: CohortCells, *, never: bool) -> list[GroupTime]:
     """Every ATT(g, t) but that of the base period, of known cohorts. never: controls are those
     never treated, else those not yet treated. Effects without a control are left out.
     """
@@ -102,14 +102,14 @@ def group_time_effects(cells: Cells, *, never: bool) -> list[GroupTime]:
     return found
 
 
-def _controls(cells: Cells, cohort: int, until: int, *, never: bool) -> list[int]:
+def _controls(cells: CohortCells, cohort: int, until: int, *, never: bool) -> list[int]:
     if never:
         return [0] if cells.known[0] else []
     every = range(len(cells.starts))
     return [c for c in every if cells.known[c] and c != cohort and cells.starts[c] > until]
 
 
-def _mean(cells: Cells, cohorts: Sequence[int], t: int) -> Combination:
+def _mean(cells: CohortCells, cohorts: Sequence[int], t: int) -> Combination:
     """m_Kt."""
     N, m = cells.sizes[cohorts, t], cells.means[cohorts, t]
     total = N.sum()
@@ -120,7 +120,7 @@ def _mean(cells: Cells, cohorts: Sequence[int], t: int) -> Combination:
     return Combination(value, gradient)
 
 
-def pooled(cells: Cells, effects: Iterable[GroupTime]) -> Combination:
+def pooled(cells: CohortCells, effects: Iterable[GroupTime]) -> Combination:
     """Σ N_g ATT / Σ N_g over one or more effects, counting that shares are estimated."""
     effects = list(effects)
     weights, T = cells.weights, cells.periods

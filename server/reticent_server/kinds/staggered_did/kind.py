@@ -22,7 +22,7 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Where, Whole
 from reticent_server.kinds.shared.ranges import clip_range
 from reticent_server.kinds.shared.treatment import Response, whole_numbers
-from reticent_server.kinds.staggered_did.cells import Panel
+from reticent_server.kinds.staggered_did.cells import CohortPanel
 from reticent_server.kinds.staggered_did.plan import StaggeredDidPlan, planned
 from reticent_server.kinds.staggered_did.result import StaggeredDidResult
 from reticent_server.numerics.evaluate import evaluate_term
@@ -90,7 +90,7 @@ def _plan(facts: DatasetFacts, query: StaggeredDid, offer: PrivacyCost) -> Stagg
     design, response = _read(facts, query)
     persons = facts.schema.unit.max_rows if facts.schema.unit.several_rows else None
     column, centre = _expected(facts, response)
-    panel = Panel(
+    panel = CohortPanel(
         design=design,
         response=response,
         time=query.time,

@@ -20,14 +20,14 @@ from reticent_server.domain.steps import GramSum, QuantileTree, SumStep
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds.staggered_did.cells import (
     LENGTHS,
-    CellMap,
+    CohortCellMap,
+    CohortPanel,
     LengthMap,
-    Panel,
     cell_part,
     cells_of,
     expected_cells,
 )
-from reticent_server.kinds.staggered_did.effects import Cells, group_time_effects, pooled
+from reticent_server.kinds.staggered_did.effects import CohortCells, group_time_effects, pooled
 from reticent_server.kinds.staggered_did.result import (
     Cohort,
     StaggeredDidResult,
@@ -70,7 +70,7 @@ class StaggeredDidPlan(Planned):
 
     deadline_shares: ClassVar = (0.5, 0.5)
 
-    panel: Panel
+    panel: CohortPanel
     tree: QuantileTree
     part: GramSum
     longest: float
@@ -131,10 +131,10 @@ class StaggeredDidPlan(Planned):
         (place,) = yield SumStep("radius", (self.tree,), LengthMap(self.panel, lengths))
         stretch = self.panel.stretch(self.tree.probabilities[0])
         radius = min(self.longest, lengths[int(place.values[0])] * stretch)
-        (released,) = yield SumStep("cells", (self.part,), CellMap(self.panel, radius))
+        (released,) = yield SumStep("cells", (self.part,), CohortCellMap(self.panel, radius))
         return self._result(cells_of(self.panel, released, radius), radius)
 
-    def _result(self, cells: Cells, radius: float) -> StaggeredDidResult:
+    def _result(self, cells: CohortCells, radius: float) -> StaggeredDidResult:
         first, last = self.panel.periods
         answers = [
             controlled_effects(cells, first, self.level, never=never) for never in (True, False)
@@ -157,7 +157,7 @@ class StaggeredDidPlan(Planned):
             warnings=self._warnings(cells, told=any(a is not None for a in answers)),
         )
 
-    def _warnings(self, cells: Cells, *, told: bool) -> list[str]:
+    def _warnings(self, cells: CohortCells, *, told: bool) -> list[str]:
         names = ["never", *map(str, self.panel.dates)]
         lost = [name for name, used in zip(names, cells.known, strict=True) if not used]
         said = [_LOST.format(", ".join(lost))] if lost else []
@@ -169,7 +169,7 @@ def lengths_to(longest: float) -> tuple[float, ...]:
     return tuple((longest * 2.0 ** (-np.arange(LENGTHS - 1.0, -1.0, -1.0) / 3)).tolist())
 
 
-def radius_tree(panel: Panel, units: int, rho: int, unit_rows: int) -> QuantileTree:
+def radius_tree(panel: CohortPanel, units: int, rho: int, unit_rows: int) -> QuantileTree:
     """The selection of a place among the lengths, for `units` persons or rows. Raises
     InvalidPrivacy where `rho` selects nothing."""
     m, together = (1, panel.rows) if panel.rows else (unit_rows, 1)
@@ -185,7 +185,7 @@ def radius_tree(panel: Panel, units: int, rho: int, unit_rows: int) -> QuantileT
 
 def planned(
     facts: DatasetFacts,
-    panel: Panel,
+    panel: CohortPanel,
     longest: float,
     expected: tuple[float, ...],
     sd: float | None,

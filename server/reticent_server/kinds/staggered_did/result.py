@@ -11,7 +11,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.results import Interval, Share, Size
 from reticent_server.kinds.event_study.plan import PretrendTest
 from reticent_server.kinds.staggered_did.effects import (
-    Cells,
+    CohortCells,
     Combination,
     GroupTime,
     average,
@@ -103,7 +103,7 @@ class StaggeredDidResult:
 class _Written:
     """How combinations are written down. z: the normal quantile of an interval's end."""
 
-    cells: Cells
+    cells: CohortCells
     z: float
 
     def effects(self, combinations: Sequence[Combination]) -> list[Effect]:
@@ -149,7 +149,7 @@ class _Written:
 
 
 def controlled_effects(
-    cells: Cells, first: int, level: float, *, never: bool
+    cells: CohortCells, first: int, level: float, *, never: bool
 ) -> ControlledEffects | None:
     """All that one set of controls gives. first: the first period. None without any effect."""
     effects = group_time_effects(cells, never=never)
@@ -187,7 +187,7 @@ def _grouped(effects: list[GroupTime], keys: list[int]) -> dict[int, list[GroupT
     return found
 
 
-def _pretrend(cells: Cells, before: list[GroupTime]) -> PretrendTest:
+def _pretrend(cells: CohortCells, before: list[GroupTime]) -> PretrendTest:
     """Wald's test that every ATT(g, t) before treatment is 0; statistic: χ² with df degrees of
     freedom."""
     if not before:
