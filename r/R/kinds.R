@@ -86,8 +86,8 @@ private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta =
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 
-discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level)
+discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, order = 1, idempotency_key = NULL) {
+  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level, order = order)
   ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
 }
 

@@ -63,5 +63,5 @@ def test_the_lines_are_a_jump_apart_at_the_cutoff() -> None:
 
 
 def test_a_release_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match="four coefficients"):
+    with pytest.raises(ValueError, match="four or six coefficients"):
         released(confidence_intervals=[[0.0, 1.0]] * 3).check()

@@ -14,6 +14,7 @@ from reticent.results.coefficient_table import summary_lines
 from reticent.results.coefficients import Coefficients, FloatArray
 
 _JUMP = 1  # place of the jump among the coefficients: intercept, jump, slope, change of the slope
+_SIZES = (4, 6)  # coefficients of lines, and of parabolas: two more, of squares
 _POINTS = 60  # of a line on each side
 _BAND = 0.4  # opacity
 
@@ -24,6 +25,7 @@ class DiscontinuityResults(Coefficients):
 
     >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
     >>> found.jump, found.jump_interval(), found.pvalue
+    >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
     """
 
     @property
@@ -68,10 +70,9 @@ class DiscontinuityResults(Coefficients):
         cutoff, width = float(self.query["cutoff"]), float(self.query["bandwidth"])
         for start, above in ((cutoff - width, 0.0), (cutoff, 1.0)):
             x = np.linspace(start, start + width, _POINTS)
-            rows = np.column_stack(
-                [np.ones(_POINTS), np.full(_POINTS, above), x, above * (x - cutoff)]
-            )
-            self._line(axes, x, rows)
+            u = x - cutoff
+            columns = [np.ones(_POINTS), np.full(_POINTS, above), x, above * u, u**2, above * u**2]
+            self._line(axes, x, np.column_stack(columns[: len(self.names)]))
         axes.axvline(cutoff, color="black", linewidth=0.8, linestyle=":")
         axes.set_xlabel(str(self.query["running"]))
         axes.set_ylabel(str(self.query["y"]))
@@ -88,5 +89,5 @@ class DiscontinuityResults(Coefficients):
         Release.check(self)
         p = len(self.names)
         _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.formula)
-        if p != len(("intercept", "jump", "slope", "change")) or self.conf_int().shape != (p, 2):
-            raise ValueError("a discontinuity has four coefficients with intervals")
+        if p not in _SIZES or self.conf_int().shape != (p, 2):
+            raise ValueError("a discontinuity has four or six coefficients with intervals")
