@@ -12,8 +12,10 @@ from reticent._release import Release
 from reticent._text import Text, number, probability
 from reticent.results.coefficient_table import summary_lines
 from reticent.results.coefficients import Coefficients, FloatArray
+from reticent.results.fuzzy import FuzzyEffect, Jump, fuzzy_effect
 
 _JUMP = 1  # place of the jump among the coefficients: intercept, jump, slope, change of the slope
+_SAME = ("running", "cutoff", "bandwidth", "where", "order")
 _SIZES = (4, 6)  # coefficients of lines, and of parabolas: two more, of squares
 _POINTS = 60  # of a line on each side
 _BAND = 0.4  # opacity
@@ -47,6 +49,17 @@ class DiscontinuityResults(Coefficients):
         """The jump's interval of level 1 − alpha; costs nothing."""
         low, high = self.conf_int(alpha)[_JUMP].tolist()
         return low, high
+
+    def fuzzy(self, treatment: "DiscontinuityResults", alpha: float = 0.05) -> FuzzyEffect:
+        """The effect of a treatment whose chance jumps at the cut-off: this jump over that of
+        `treatment`, another release with the treatment as y and all else the same. The interval
+        (Anderson & Rubin's) holds however small that jump is; costs nothing.
+
+        Raises ValueError where the two are not about the same records.
+        """
+        if _question(self) != _question(treatment):
+            raise ValueError("both releases must have the same data set and, but for y, question")
+        return fuzzy_effect(_jump(self), _jump(treatment), alpha)
 
     @property
     def formula(self) -> str:
@@ -91,3 +104,13 @@ class DiscontinuityResults(Coefficients):
         _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.formula)
         if p not in _SIZES or self.conf_int().shape != (p, 2):
             raise ValueError("a discontinuity has four or six coefficients with intervals")
+
+
+def _question(release: DiscontinuityResults) -> tuple[Any, ...]:
+    """What must be the same of two jumps that are divided."""
+    return (release.dataset, release.version, *(release.query.get(name) for name in _SAME))
+
+
+def _jump(release: DiscontinuityResults) -> Jump:
+    sampling, noise = release.sampling_bse[_JUMP], release.privacy_bse[_JUMP]
+    return Jump(release.jump, float(sampling), float(noise))
