@@ -243,7 +243,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("bandwidth", NUMBER),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
-            Field("order", TEXT, 1, keyword=True),
+            Field("order", WHOLE, 1, keyword=True),
         ),
     ),
     "treatment_effect": Question(
@@ -1216,7 +1216,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
-        order: Literal["1", "2"] = 1,
+        order: int = 1,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1233,8 +1233,8 @@ class Methods:
           choose it without looking at the data.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
-        - order: "1" or "2". 1: lines on both sides; 2: parabolas, whose interval counts that
-          the mean may be curved (robust bias correction).
+        - order: 1 to 2. 1: lines on both sides; 2: parabolas, whose interval counts that the
+          mean may be curved (robust bias correction).
 
         >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
         >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)

@@ -18,7 +18,8 @@ Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, C
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field
+from annotated_types import Ge, Le
+from pydantic import Field, Strict
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import (
@@ -78,7 +79,10 @@ class Discontinuity(Query):
     where: Where = None
     confidence_level: Level = 0.95
     order: Annotated[
-        Literal[1, 2],
+        int,
+        Strict(),
+        Ge(1),
+        Le(2),
         Field(
             description=(
                 "1: lines on both sides; 2: parabolas, whose interval counts that the mean may be "
