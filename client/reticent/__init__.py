@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.roc import RocCurve
+    from reticent.kinds.staggered_did import StaggeredDidResults
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
@@ -170,6 +171,7 @@ __all__ = [
     "Schema",
     "ServerError",
     "ServerUnavailable",
+    "StaggeredDidResults",
     "Statistic",
     "Study",
     "SurvivalCurves",
@@ -268,6 +270,7 @@ _MODULES = {
     "Schema": "_schema",
     "ServerError": "_errors",
     "ServerUnavailable": "_errors",
+    "StaggeredDidResults": "kinds.staggered_did",
     "Statistic": "results.statistic",
     "SurvivalCurves": "kinds.survival_curve",
     "Study": "kinds.study",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from reticent.kinds.quantile_regression import QuantileRegressionResults
     from reticent.kinds.quantiles import Quantiles
     from reticent.kinds.roc import RocCurve
+    from reticent.kinds.staggered_did import StaggeredDidResults
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
     from reticent.kinds.treatment_effect import TreatmentEffectResults
@@ -201,6 +202,19 @@ QUESTIONS: Mapping[str, Question] = {
             Field("confidence_level", NUMBER, 0.95, keyword=True),
         ),
     ),
+    "staggered_did": Question(
+        "staggered_did",
+        (
+            Field("y", TEXT),
+            Field("treatment_time", TEXT),
+            Field("time", TEXT),
+            Field("never", NUMBER, None),
+            Field("first", WHOLE, None),
+            Field("last", WHOLE, None),
+            Field("where", TEXT, None),
+            Field("confidence_level", NUMBER, 0.95, keyword=True),
+        ),
+    ),
     "glm": Question(
         "glm",
         (
@@ -230,6 +244,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("bandwidth", NUMBER),
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
+            Field("order", WHOLE, 1, keyword=True),
         ),
     ),
     "treatment_effect": Question(
@@ -1059,6 +1074,55 @@ class Methods:
         answer: EventStudyResults | NoReply = self._ask("event_study", values, spending)
         return answer
 
+    def staggered_did(
+        self,
+        y: str,
+        treatment_time: str,
+        time: str,
+        never: float | None = None,
+        first: int | None = None,
+        last: int | None = None,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        confidence_level: float = 0.95,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "StaggeredDidResults | NoReply":
+        """Differences in differences where treatment starts at different times: effects by cohort
+        and period (Callaway & Sant'Anna), and their averages over all, by time since treatment,
+        by cohort and by period.
+
+        - y: The response, a column or a function of one, such as `log(wage)`.
+        - treatment_time: The column of the first period under treatment, the same in all rows
+          of a person; missing, or after the last period: never treated.
+        - time: The column of the period, whole numbers.
+        - never: The value of treatment_time that stands for never, beside missing cells.
+        - first: The first period; None: the lower bound of `time`.
+        - last: The last period; None: the upper bound of `time`.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+        - confidence_level: 0.5 to 0.9999.
+
+        >>> found = ds.staggered_did("log(price)", "station", "quarter", epsilon=4.0)
+        """
+        values = {
+            "y": y,
+            "treatment_time": treatment_time,
+            "time": time,
+            "never": never,
+            "first": first,
+            "last": last,
+            "where": where,
+            "confidence_level": confidence_level,
+        }
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: StaggeredDidResults | NoReply = self._ask("staggered_did", values, spending)
+        return answer
+
     def glm(
         self,
         formula: str,
@@ -1160,6 +1224,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         confidence_level: float = 0.95,
+        order: int = 1,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1176,8 +1241,11 @@ class Methods:
           choose it without looking at the data.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
+        - order: 1 to 2. 1: lines on both sides; 2: parabolas, whose interval counts that the
+          mean may be curved (robust bias correction).
 
         >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
+        >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
         """
         values = {
             "y": y,
@@ -1186,6 +1254,7 @@ class Methods:
             "bandwidth": bandwidth,
             "where": where,
             "confidence_level": confidence_level,
+            "order": order,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: DiscontinuityResults | NoReply = self._ask("discontinuity", values, spending)

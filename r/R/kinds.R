@@ -76,13 +76,18 @@ event_study <- function(dataset, y, treatment_time, time, before = 4, after = 4,
   ask(dataset, "event_study", fields, epsilon, delta, idempotency_key)
 }
 
+staggered_did <- function(dataset, y, treatment_time, time, never = NULL, first = NULL, last = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
+  fields <- list(y = y, treatment_time = treatment_time, time = time, never = never, first = first, last = last, where = where, confidence_level = confidence_level)
+  ask(dataset, "staggered_did", fields, epsilon, delta, idempotency_key)
+}
+
 private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, by = NULL, fit_statistics = FALSE, target = "robust", idempotency_key = NULL) {
   fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure, by = by, fit_statistics = fit_statistics, target = target)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 
-discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, idempotency_key = NULL) {
-  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level)
+discontinuity <- function(dataset, y, running, cutoff, bandwidth, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, order = 1, idempotency_key = NULL) {
+  fields <- list(y = y, running = running, cutoff = cutoff, bandwidth = bandwidth, where = where, confidence_level = confidence_level, order = order)
   ask(dataset, "discontinuity", fields, epsilon, delta, idempotency_key)
 }
 

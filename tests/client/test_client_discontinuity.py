@@ -63,5 +63,16 @@ def test_the_lines_are_a_jump_apart_at_the_cutoff() -> None:
 
 
 def test_a_release_of_another_shape_is_refused() -> None:
-    with pytest.raises(ValueError, match="four coefficients"):
+    with pytest.raises(ValueError, match="four or six coefficients"):
         released(confidence_intervals=[[0.0, 1.0]] * 3).check()
+
+
+def test_an_effect_of_a_fuzzy_design_is_a_ratio_of_two_jumps() -> None:
+    document = release("linear_regression")
+    other = {"query": QUERY | {"y": "treated"}, "result": document["result"] | RESULT}
+    found = released().fuzzy(DiscontinuityResults(document | other))
+    assert found.value == 1.0
+    assert found.interval[0] < 1.0 < found.interval[1]
+    other["query"] = QUERY | {"bandwidth": 2.0}
+    with pytest.raises(ValueError, match="same data set"):
+        released().fuzzy(DiscontinuityResults(document | other))

@@ -90,6 +90,9 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     ),
     "did": ({"kind": "did", "y": "y", "treated": "b", "time": "k", "start": 5.0}, 0.02),
     "event_study": ({"kind": "event_study", "y": "y", "treatment_time": "b", "time": "k"}, 0.01),
+    "staggered_did": (
+        {"kind": "staggered_did", "y": "y", "treatment_time": "b", "time": "k", "never": 0.0}, 0.5,
+    ),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
     "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
@@ -148,7 +151,7 @@ such as these.
 
 OF_ROWS = (
     "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
-    "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study", "study",
+    "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study", "staggered_did", "study",
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined
 there.

@@ -27,6 +27,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "linear_regression": ("results.regression", "RegressionResults"),
     "did": ("kinds.did", "DidResults"),
     "event_study": ("kinds.event_study", "EventStudyResults"),
+    "staggered_did": ("kinds.staggered_did", "StaggeredDidResults"),
     "glm": ("results.regression", "RegressionResults"),
     "discontinuity": ("kinds.discontinuity", "DiscontinuityResults"),
     "treatment_effect": ("kinds.treatment_effect", "TreatmentEffectResults"),

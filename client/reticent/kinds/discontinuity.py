@@ -12,8 +12,11 @@ from reticent._release import Release
 from reticent._text import Text, number, probability
 from reticent.results.coefficient_table import summary_lines
 from reticent.results.coefficients import Coefficients, FloatArray
+from reticent.results.fuzzy import FuzzyEffect, Jump, fuzzy_effect
 
 _JUMP = 1  # place of the jump among the coefficients: intercept, jump, slope, change of the slope
+_SAME = ("running", "cutoff", "bandwidth", "where", "order")
+_SIZES = (4, 6)  # coefficients of lines, and of parabolas: two more, of squares
 _POINTS = 60  # of a line on each side
 _BAND = 0.4  # opacity
 
@@ -24,6 +27,7 @@ class DiscontinuityResults(Coefficients):
 
     >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
     >>> found.jump, found.jump_interval(), found.pvalue
+    >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
     """
 
     @property
@@ -45,6 +49,17 @@ class DiscontinuityResults(Coefficients):
         """The jump's interval of level 1 − alpha; costs nothing."""
         low, high = self.conf_int(alpha)[_JUMP].tolist()
         return low, high
+
+    def fuzzy(self, treatment: "DiscontinuityResults", alpha: float = 0.05) -> FuzzyEffect:
+        """The effect of a treatment whose chance jumps at the cut-off: this jump over that of
+        `treatment`, another release with the treatment as y and all else the same. The interval
+        (Anderson & Rubin's) holds however small that jump is; costs nothing.
+
+        Raises ValueError where the two are not about the same records.
+        """
+        if _question(self) != _question(treatment):
+            raise ValueError("both releases must have the same data set and, but for y, question")
+        return fuzzy_effect(_jump(self), _jump(treatment), alpha)
 
     @property
     def formula(self) -> str:
@@ -68,10 +83,9 @@ class DiscontinuityResults(Coefficients):
         cutoff, width = float(self.query["cutoff"]), float(self.query["bandwidth"])
         for start, above in ((cutoff - width, 0.0), (cutoff, 1.0)):
             x = np.linspace(start, start + width, _POINTS)
-            rows = np.column_stack(
-                [np.ones(_POINTS), np.full(_POINTS, above), x, above * (x - cutoff)]
-            )
-            self._line(axes, x, rows)
+            u = x - cutoff
+            columns = [np.ones(_POINTS), np.full(_POINTS, above), x, above * u, u**2, above * u**2]
+            self._line(axes, x, np.column_stack(columns[: len(self.names)]))
         axes.axvline(cutoff, color="black", linewidth=0.8, linestyle=":")
         axes.set_xlabel(str(self.query["running"]))
         axes.set_ylabel(str(self.query["y"]))
@@ -88,5 +102,15 @@ class DiscontinuityResults(Coefficients):
         Release.check(self)
         p = len(self.names)
         _ = (self.params, self.bse, self.privacy_bse, self.pvalues, self.nobs, self.formula)
-        if p != len(("intercept", "jump", "slope", "change")) or self.conf_int().shape != (p, 2):
-            raise ValueError("a discontinuity has four coefficients with intervals")
+        if p not in _SIZES or self.conf_int().shape != (p, 2):
+            raise ValueError("a discontinuity has four or six coefficients with intervals")
+
+
+def _question(release: DiscontinuityResults) -> tuple[Any, ...]:
+    """What must be the same of two jumps that are divided."""
+    return (release.dataset, release.version, *(release.query.get(name) for name in _SAME))
+
+
+def _jump(release: DiscontinuityResults) -> Jump:
+    sampling, noise = release.sampling_bse[_JUMP], release.privacy_bse[_JUMP]
+    return Jump(release.jump, float(sampling), float(noise))

@@ -11,6 +11,7 @@ from reticent._drawing import SAMPLING, TOTAL, axes_of, subject
 from reticent._text import Text, number, text_table, whole
 from reticent._vector import Vector
 from reticent.results.counts import Counts, FloatArray
+from reticent.results.density_test import DensityTest, density_test
 
 _MOST_TICKS = 15
 """Labels under a plot's bars: more of them, set at an angle, overlap."""
@@ -43,6 +44,17 @@ class Histogram(Counts):
     def counts(self) -> Vector:
         """The counts with their labels."""
         return Vector(self.values, self.labels)
+
+    def density_test(self, cutoff: float, bandwidth: float) -> DensityTest:
+        """Whether the number of records jumps at a cut-off that is an edge of the bins (McCrary
+        2008; with robust bias correction); costs nothing, whatever the bandwidth.
+
+        Raises ValueError without edges, or with fewer than four bins on a side within the bandwidth.
+        """
+        if self.edges is None:
+            raise ValueError("a density has bins with edges: ask for `bins`, not for levels")
+        counts = np.asarray(self.values, dtype=np.float64)
+        return density_test(self.edges, counts, self.bse, cutoff, bandwidth)
 
     def summary(self) -> Text:
         rows = [

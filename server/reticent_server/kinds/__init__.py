@@ -34,6 +34,7 @@ from reticent_server.kinds.proportion_test.kind import KIND as PROPORTION_TEST
 from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE_REGRESSION
 from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
 from reticent_server.kinds.roc.kind import KIND as ROC
+from reticent_server.kinds.staggered_did.kind import KIND as STAGGERED_DID
 from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
@@ -57,6 +58,7 @@ KINDS: tuple[Kind[Any], ...] = (
     LINEAR_REGRESSION,
     DID,
     EVENT_STUDY,
+    STAGGERED_DID,
     GLM,
     DISCONTINUITY,
     TREATMENT_EFFECT,

@@ -196,7 +196,7 @@ def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     for query in kind.examples:
         by_group = kind.name in {"mean", "study"} and query.by is not None
         if kind.name in INDEPENDENT or by_group:
-            with pytest.raises(ReticentError, match=r"rows|protected unit|columns|records"):
+            with pytest.raises(ReticentError, match=r"one row|rows|protected unit|columns|records"):
                 plan(persons, query, offer)
             continue
         declined = None

@@ -118,6 +118,9 @@ QUERIES: dict[str, list[dict]] = {
         {"kind": "treatment_effect", "y": "y", "treatment": "b", "covariates": "x"}, estimand=["ate", "overlap"],
         propensity=[[FAR, -FAR], [0.0, 5e-324]], outcome=[[FAR, 1.0, FAR], [0.0, 0.0, 1.0]], trim=[0.001, 0.25],
     )),
+    "staggered_did": list(each(
+        {"kind": "staggered_did", "y": "y", "treatment_time": "b", "time": "k"}, never=[None, FAR, 5e-324], last=[None, 3],
+    )),
     "proportion_test": list(each({"kind": "proportion_test", "column": "b"}, value=[1e-300, 0.5, 1 - 1e-16])),
     "correlation": list(each(
         {"kind": "correlation"}, columns=[["y", "x"], ["k", "y"]], method=["pearson", "spearman", "kendall"],

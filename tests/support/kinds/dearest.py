@@ -32,6 +32,7 @@ from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.kinds.roc.kind import Roc
 from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.staggered_did.kind import StaggeredDid
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.sum.kind import Sum
@@ -126,6 +127,7 @@ def _fits() -> list[Query]:
         Study(tuple(f"I(log(6 + x{i % 12})*{i})" for i in range(60))),
         EventStudy("y", "start", "year", before=30, after=30),
         EventStudy("y", "ever", "year"),
+        StaggeredDid("y", "start", "year", first=2000, last=2018),
         Did("y", "b", "year", start=2000.0, covariates=POLYNOMIALS.replace("*b", "")),
         Discontinuity("y", "x0", 0.0, 2.0),
         TreatmentEffect("y", "b", " + ".join((*NUMBERS, "g10", "poly(x0, 10)"))),

@@ -4,18 +4,22 @@
     y = α + τ·1{x ≥ c} + β x + γ (x − c)₊,   scores multiplied by a = max(0, 1 − |x − c|/h)
 
 τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart
-there. The kernel is a public function of one column, so that a ∈ [0, 1] is a weight as any other
+there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is the
+local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it, with a
+standard error that counts the correction ("robust bias correction" with h = b). The kernel is a public function of one column, so that a ∈ [0, 1] is a weight as any other
 (fitting.maps): every sum keeps its bound, whatever the cut-off and the bandwidth. It is a planned
 fit as others are (fitting.fit_plan, with the proof), of least squares with the public truncation of
 a linear regression's loss "squared".
 
-Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008).
+Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
+(2014), remark 7, for order 2.
 """
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field
+from annotated_types import Ge, Le
+from pydantic import Field, Strict
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import (
@@ -74,6 +78,18 @@ class Discontinuity(Query):
     ]
     where: Where = None
     confidence_level: Level = 0.95
+    order: Annotated[
+        int,
+        Strict(),
+        Ge(1),
+        Le(2),
+        Field(
+            description=(
+                "1: lines on both sides; 2: parabolas, whose interval counts that the mean may be "
+                "curved (robust bias correction)."
+            )
+        ),
+    ] = field(default=1, kw_only=True)
     kind: Literal["discontinuity"] = field(default="discontinuity", kw_only=True)
 
 
@@ -100,7 +116,7 @@ def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
     mask = parse_formula(f"{_quoted(y)} ~ {_quoted(running)}", facts.schema, query.where)
     return Design(
         response=mask.response,
-        terms=_terms(running, query.cutoff),
+        terms=_terms(running, query.cutoff, query.order),
         intercept=True,
         where=mask.where,
         columns=mask.columns,
@@ -113,14 +129,24 @@ def _quoted(column: Column) -> str:
     return f"`{column.name}`"
 
 
-def _terms(running: Column, cutoff: float) -> tuple[Term, ...]:
+def _terms(running: Column, cutoff: float, order: int) -> tuple[Term, ...]:
     x = ColumnValue(running.name)
     step: Expression = Apply("step", x, cutoff)
     hinge: Expression = Apply("hinge", x, cutoff)
+    name, reach = running.name, running.upper - cutoff
+    lines = (
+        Term(f"{name} >= {cutoff:g}", (step,), 0.0, 1.0, dummy=True),
+        Term(name, (x,), running.lower, running.upper),
+        Term(f"{name} above {cutoff:g}", (hinge,), 0.0, reach),
+    )
+    if order == 1:
+        return lines
+    shift: Expression = Apply("shift", x, cutoff)
+    farthest = max(reach, cutoff - running.lower)
     return (
-        Term(f"{running.name} >= {cutoff:g}", (step,), 0.0, 1.0, dummy=True),
-        Term(running.name, (x,), running.lower, running.upper),
-        Term(f"{running.name} above {cutoff:g}", (hinge,), 0.0, running.upper - cutoff),
+        *lines,
+        Term(f"({name} - {cutoff:g})^2", (shift, shift), 0.0, farthest**2),
+        Term(f"({name} above {cutoff:g})^2", (hinge, hinge), 0.0, reach**2),
     )
 
 
@@ -133,6 +159,7 @@ KIND = Kind(
     examples=(
         Discontinuity("y", "x", 0.0, 3.0),
         Discontinuity("y", "x", 1.0, 2.0, where="b == 1"),
+        Discontinuity("y", "x", 0.0, 3.0, order=2),
     ),
     page="discontinuity",
     title="Regression discontinuity",

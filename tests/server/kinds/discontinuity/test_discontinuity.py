@@ -75,6 +75,22 @@ def test_it_is_the_local_linear_estimator_with_its_sandwich() -> None:
     assert result["estimand"].endswith("scores multiplied by max(0, 1 - |x - 1|/4)")
 
 
+def test_order_2_is_the_local_quadratic_estimator() -> None:
+    data = table()
+    x, y = data["x"], data["y"]
+    bent = data | {"y": (y - 0.05 * (x - CUTOFF) ** 2).clip(-20, 20)}
+    result = fit(bent, 4000.0, order=2)
+    u, above, a = x - CUTOFF, x >= CUTOFF, np.clip(1 - np.abs(x - CUTOFF) / WIDTH, 0, 1)
+    X = np.column_stack([np.ones(len(x)), above, x, above * u, u**2, above * u**2])
+    B = np.linalg.inv(X.T @ (X * a[:, None]))
+    b = B @ X.T @ (a * bent["y"])
+    scores = X * (a * (bent["y"] - X @ b))[:, None]
+    errors = np.sqrt(np.diag(B @ scores.T @ scores @ B))
+    assert result["terms"][4:] == ["(x - 1)^2", "(x above 1)^2"]
+    assert abs(result["coefficients"][1] - b[1]) < 0.3 * errors[1]
+    assert result["standard_errors"][1] == pytest.approx(errors[1], rel=0.15)
+
+
 @pytest.mark.slow
 def test_intervals_cover_with_noise() -> None:
     """20 tables at ε = 2, where noise is most of the error; tables and noise are the same in every
