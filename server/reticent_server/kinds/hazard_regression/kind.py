@@ -12,12 +12,14 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.fields import Level, Name, Number, Text, Where
+from reticent_server.kinds.fields import By, Level, Name, Number, Text, Where
+from reticent_server.kinds.hazard_regression.by_group import GroupHazardFits, plan_hazards_by
 from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
 from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.proportionality import MOST_BINS
 from reticent_server.kinds.hazard_regression.report import HazardFit
-from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
+from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, Hazards, parse_hazards
+from reticent_server.kinds.shared.by import ByPlan
 
 ONE_ROW = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", or make one row of each person.'
 
@@ -89,6 +91,7 @@ class HazardRegression(Query):
             "3 for a start), for a quarter of the cost (one row a person); null: no test."
         ),
     ] = None
+    by: By = None
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
     def other_target(self) -> "HazardRegression | None":
@@ -99,22 +102,29 @@ class HazardRegression(Query):
         return replace(self, target=target)
 
 
-def _plan(
-    facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost
-) -> HazardPlan | PartialPlan:
-    asked = parse_hazards(
+def _asked(facts: DatasetFacts, query: HazardRegression, rho: int, where: str | None) -> Hazards:
+    return parse_hazards(
         query.formula,
         facts,
         query.cuts,
-        query.where,
-        offer.rho / RHO_UNITS,
+        where,
+        rho / RHO_UNITS,
         offset=query.offset,
         exposure=query.exposure,
         strata=query.strata,
     )
-    robust = query.target == "robust"
+
+
+def _plan(
+    facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost
+) -> HazardPlan | PartialPlan | ByPlan:
+    asked = _asked(facts, query, offer.rho, query.where)
+    robust, bins = query.target == "robust", query.proportionality or 0
+    if query.by is not None:
+        used = _asked(facts, query, offer.rho, None).design.columns
+        level, rho = query.confidence_level, offer.rho
+        return plan_hazards_by(facts, asked, query.by, used, level, rho, robust=robust, bins=bins)
     if facts.schema.unit.max_rows == 1:
-        bins = query.proportionality or 0
         return plan_partial(
             facts, asked, query.confidence_level, offer.rho, robust=robust, bins=bins
         )
@@ -132,7 +142,7 @@ KIND = Kind(
     group=QuestionGroup.TIME,
     asks="How does the risk of the event change with x, others equal?",
     plan=_plan,
-    result=HazardFit,
+    result=HazardFit | GroupHazardFits,
     examples=(
         HazardRegression("Surv(k, b) ~ x"),
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
@@ -140,6 +150,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x", target="likelihood"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood", strata="g"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood", proportionality=3),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood", by="g"),
     ),
     page="hazards",
 )

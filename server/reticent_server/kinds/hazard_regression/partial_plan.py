@@ -6,7 +6,7 @@ The forecast runs the same public model on the follow-up that the profile leads 
 and censorings are spread over time as the profile's times are, in the profile's share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar
@@ -16,7 +16,14 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, VectorSum
+from reticent_server.domain.steps import (
+    SELECTION_NANOSECONDS,
+    CountSum,
+    FloatArray,
+    Released,
+    Step,
+    VectorSum,
+)
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding, code_terms
 from reticent_server.fitting.noise import planned_sd
@@ -48,6 +55,7 @@ from reticent_server.kinds.hazard_regression.partial_newton import (
 from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
 from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
 from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
+from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.strata import one_after_the_other, strata_means
 from reticent_server.kinds.hazard_regression.surv import Hazards
 from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD, ROBUST_HAZARDS
@@ -246,6 +254,10 @@ class PartialPlan(Planned):
             own = self.own_profile
             facts = own.profiled((yield own.step))
             ground = persons_ground(self.asked, facts, masked=own.masked) or ground
+        return (yield from self.fitted(ground))
+
+    def fitted(self, ground: PersonsGround) -> Generator[Step, tuple[Released, ...], HazardFit]:
+        """The recipe after the profile."""
         found = yield from self.newton(ground).fit()
         return partial_fit_result(self, found, ground.offset.middle)
 
