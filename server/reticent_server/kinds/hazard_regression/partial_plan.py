@@ -43,6 +43,7 @@ from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import UNBOUNDED
+from reticent_server.kinds.hazard_regression.constant_terms import refuse_constant
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
@@ -323,6 +324,8 @@ def plan_partial(
         facts, asked.whole, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
     )
     k, m = len(asked.design.terms), facts.schema.unit.max_rows
+    if own is None and (rows := draw_public_rows(asked.whole, facts)) is not None:
+        refuse_constant(asked.design, facts.profile, rows.X[:, 1 : k + 1])
     sizes = Sizes(k, _WIDE * k, facts.n, facts.n * ground.share, m)
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
