@@ -70,6 +70,7 @@ from reticent_server.fitting.whole_newton import (
     known_curvature,
 )
 from reticent_server.fitting.whole_scores import UNLIKE
+from reticent_server.kinds.hazard_regression.long_tails import long_tails
 from reticent_server.kinds.hazard_regression.partial_budget import TURN, PartialBudget
 from reticent_server.kinds.hazard_regression.partial_score import (
     FarWeights,
@@ -127,6 +128,7 @@ _ALIGNED = 0.5
 """Of what a cut takes by public persons, in the directions that it is in: half of a tail of long
 survivors, which all lean one way, so that a coefficient of few of them is declined and not wrong.
 """
+_CURVE_LEANS = 2.0  # times what leans one way of a shape's excess: as of a likelihood's scores
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
 _SHORT, _LONG = 0.9, 0.99  # of public persons, by the lengths of whose scores cuts are compared
@@ -353,12 +355,26 @@ class PartialNewton:
         public = np.linalg.norm(persons.roots, axis=1)
         least = LEAST_REACH * sqrt(k)
         reach, lost = chosen_reach(grid, second, count, public, unit * sqrt(2 * k) / count, least)
-        rank = planned_rank(self.sizes, budget)
-        cut = chosen_cut(grid, first, count, rank).of_likelihood
+        cut = self._cut(grid, first, count, score)
         cuts = Cuts(cut, reach, lost)
         base = corrected(base, self.axis_cuts, third)
         model = replace(self._model(place), table=base.table)
         return self._at(replace(place, model=model)), cuts, base
+
+    def _cut(
+        self, grid: LengthGrid, released: Released, count: float, score: PartialScore
+    ) -> RowCut:
+        """At a rank from the top, by the lengths that public persons' scores have; with terms of
+        long tails by a curve through the released numbers alone, of whose excess twice as much
+        leans one way. A curve put the cut at 3 to 100 records in place of 70 (nwtco at epsilon =
+        1); a shape put it at 180 where a few long survivors are far out (rotterdam), and intervals
+        held .75.
+        """
+        rank = planned_rank(self.sizes, self.budget.fit)
+        if not long_tails(self.coordinates, self.coding.design.terms):
+            return chosen_cut(grid, released, count, rank, score.expected_shape())
+        curve = chosen_cut(grid, released, count, rank).of_likelihood
+        return replace(curve, excess=_CURVE_LEANS * curve.excess)
 
     # The last steps.
 

@@ -38,7 +38,7 @@ from reticent_server.fitting.own_profile import (
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.row_tail import LEANING, allowance_covariance
+from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
@@ -310,7 +310,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
-    taken = float(allowance_covariance(LEANING * cut.excess / count, np.eye(1))[0, 0])
+    taken = float(allowance_covariance(score.leaning(k) * cut.excess / count, np.eye(1))[0, 0])
     return np.full(k, sqrt(noise**2 + taken) * sqrt(count))
 
 
