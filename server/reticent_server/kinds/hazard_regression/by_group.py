@@ -11,7 +11,7 @@ the k-th steps of all groups are one step by groups (mechanisms.disjoint_groups)
 and running counts cost nothing more than one group's; the count of the records in use is of one bin
 and costs twice, which the budget is made for. The steps compose adaptively, as one group's do.
 
-Where persons have several rows it is refused: those of one person may lie in several groups.
+Tables have one row a person here.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,7 +24,6 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum
-from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.group_fits import Strata, in_lockstep
 from reticent_server.fitting.own_profile import OwnProfile, counts_of, selections_of
 from reticent_server.kinds.hazard_regression.partial_budget import (
@@ -44,11 +43,6 @@ from reticent_server.kinds.shared.by import ByPlan, by_plan, groups_by
 _MEMBER_NANOSECONDS = 5  # of a record and group in one pass: to find the group's records
 _STEP_MS = (
     60  # of a group's step after its release: what public persons lead to expect; measured 50
-)
-
-OF_PERSONS = (
-    "by is for tables with one row a person, whose rows are in one group each: make one row of each "
-    "person, or put the column into the formula, C({by})."
 )
 
 
@@ -175,11 +169,9 @@ def plan_hazards_by(
     bins: int = 0,
 ) -> ByPlan:
     """Plans the fits of all groups at `rho` (RHO_UNITS) from public facts alone. used: the columns
-    of the question beside `where`. InvalidQuery for persons with several rows, and for a column
-    that has no groups or is used otherwise.
+    of the question beside `where`. InvalidQuery for a column that has no groups or is used
+    otherwise.
     """
-    if facts.schema.unit.max_rows > 1:
-        raise InvalidQuery(OF_PERSONS.format(by=by))
     groups = groups_by(facts, by, *used)
     strata = Strata(by, groups.codes, groups.levels)
     plan = plan_partial(

@@ -79,9 +79,3 @@ def test_a_column_that_makes_no_groups_is_refused(fields: dict[str, str], match:
     facts = facts_of(600, ALL, None)
     with pytest.raises(InvalidQuery, match=match):
         KIND.plan(facts, HazardRegression(FORMULA, **fields), offer(1.0))
-
-
-def test_groups_are_for_tables_with_one_row_a_person() -> None:
-    facts = facts_of(600, ALL, None, 3)
-    with pytest.raises(InvalidQuery, match="one row a person"):
-        KIND.plan(facts, HazardRegression(FORMULA, by="g"), offer(1.0))
