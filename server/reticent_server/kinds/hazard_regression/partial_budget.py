@@ -14,6 +14,7 @@ _EARLY = (0.02, 0.02, 0.02, 0.03, 0.05)
 """Of ρ: early gradients, which need only come near. With a half more of it for these and the table,
 intervals of flchain, nafld and nwtco at epsilon = 1 were up to a fifth wider."""
 TURN = 1  # the early step at which the roots' second moment is released
+_LATE_TABLE, _LATE_REST = 0.06, 0.05  # the same where persons come late: few are at risk at a time
 _REST = 0.03  # of ρ: by how much intervals have more events than expected
 _BINS = 0.25  # of ρ, where proportional hazards are tested: the scores by bins of time
 SIGNAL = Signal(bound=1.0, curvature=1.0, scaled=False, whole=True, bent=True)
@@ -54,7 +55,8 @@ def plan_partial_budget(
     and the strata's indicators."""
     bins = int(rho * _BINS) if tested else 0
     rho -= bins
-    table, rest, moment = (int(rho * share) for share in (_TABLE, _REST, _MOMENT))
+    of_table, of_rest = (_LATE_TABLE, _LATE_REST) if late else (_TABLE, _REST)
+    table, rest, moment = (int(rho * share) for share in (of_table, of_rest, _MOMENT))
     entries = int(rho * _ENTRIES) if late else 0
     left = rho - table - rest - moment - entries
     wide = replace(sizes, size=sizes.size + beside)

@@ -365,13 +365,14 @@ class PartialNewton:
         self, grid: LengthGrid, released: Released, count: float, score: PartialScore
     ) -> RowCut:
         """At a rank from the top, by the lengths that public persons' scores have; with terms of
-        long tails by a curve through the released numbers alone, of whose excess twice as much
-        leans one way. A curve put the cut at 3 to 100 records in place of 70 (nwtco at epsilon =
+        long tails, and where persons come late, by a curve through the released numbers alone, of
+        whose excess twice as much leans one way. A curve put the cut at 3 to 100 records in place of 70 (nwtco at epsilon =
         1); a shape put it at 180 where a few long survivors are far out (rotterdam), and intervals
         held .75.
         """
         rank = planned_rank(self.sizes, self.budget.fit)
-        if not long_tails(self.coordinates, self.coding.design.terms):
+        late = self.columns.start is not None
+        if not late and not long_tails(self.coordinates, self.coding.design.terms):
             return chosen_cut(grid, released, count, rank, score.expected_shape())
         curve = chosen_cut(grid, released, count, rank).of_likelihood
         return replace(curve, excess=_CURVE_LEANS * curve.excess)

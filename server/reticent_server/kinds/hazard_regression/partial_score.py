@@ -230,7 +230,7 @@ def placed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartialScore(PlainScore):
     """What a fit asks of the score, at a place. known: the baseline there. lengths, weights: (j,)
-    how long scores are expected to be, and how often.
+    how long scores are expected to be, and how often. weighed: whether persons far off count less.
     """
 
     known: KnownBaseline
@@ -238,6 +238,7 @@ class PartialScore(PlainScore):
     weights: FloatArray = field(default_factory=lambda: np.ones(1))
     varies: bool = True
     unlike: float = _UNLIKE
+    weighed: bool = False
 
     @property
     def curvature(self) -> ScoreCurvature:
@@ -245,7 +246,7 @@ class PartialScore(PlainScore):
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
         """What public persons' cut scores lean to is allowed for beside it (partial_newton.allowed)."""
-        return _LEANING
+        return LEANING if self.weighed else _LEANING
 
     def expected_shape(self) -> TailShape:
         """Of the scores that public persons have."""
