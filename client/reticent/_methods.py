@@ -1612,14 +1612,13 @@ class Methods:
         - exposure: A column that multiplies the hazard, such as a number of parts at risk, with
           a lower bound above 0: the offset is its logarithm.
         - target: "robust" or "likelihood". likelihood: what Cox's regression estimates on all
-          records; the few largest scores are cut, and intervals allow for it (one row a
-          person). robust: persons far from the middle count less, which moves what is
-          estimated.
+          records; the few largest scores are cut, and intervals allow for it. robust: persons
+          far from the middle count less, which moves what is estimated.
         - strata: A column of levels, each with a baseline hazard of its own, as `strata(g)` in
           the formula; it has no coefficient.
         - proportionality: 2 to 8. Also test whether hazards are proportional, with coefficients
           by so many bins of time (2 to 8, of about as many events each; 3 for a start), for a
-          quarter of the cost (one row a person); None: no test.
+          quarter of the cost; None: no test.
         - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)

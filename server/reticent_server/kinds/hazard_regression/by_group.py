@@ -185,7 +185,13 @@ def plan_hazards_by(
 
     def planned(each: int) -> PartialBudget:
         return plan_partial_budget(
-            typical.sizes, each, masked=True, late=late, beside=beside, tested=bins > 0
+            typical.sizes,
+            each,
+            masked=True,
+            late=late,
+            beside=beside,
+            tested=bins > 0,
+            robust=robust,
         )
 
     budget = _budget(planned, left)

@@ -49,6 +49,7 @@ from reticent_server.fitting.public.coordinates import Coordinates, second_momen
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.row_tail import (
+    LEANING,
     LengthGrid,
     RowCut,
     allowance_covariance,
@@ -128,7 +129,6 @@ _ALIGNED = 0.5
 """Of what a cut takes by public persons, in the directions that it is in: half of a tail of long
 survivors, which all lean one way, so that a coefficient of few of them is declined and not wrong.
 """
-_CURVE_LEANS = 2.0  # times what leans one way of a shape's excess: as of a likelihood's scores
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _NO_CUT = RowCut(0.0, 0.0, 0.0, 0.0)  # of early scores, which nothing is told of
 _SHORT, _LONG = 0.9, 0.99  # of public persons, by the lengths of whose scores cuts are compared
@@ -365,17 +365,17 @@ class PartialNewton:
         self, grid: LengthGrid, released: Released, count: float, score: PartialScore
     ) -> RowCut:
         """At a rank from the top, by the lengths that public persons' scores have; with terms of
-        long tails, and where persons come late, by a curve through the released numbers alone, of
-        whose excess twice as much leans one way. A curve put the cut at 3 to 100 records in place of 70 (nwtco at epsilon =
-        1); a shape put it at 180 where a few long survivors are far out (rotterdam), and intervals
-        held .75.
+        long tails, where persons come late, and with weights, by a curve through the released
+        numbers alone, of whose excess as much leans one way as of a likelihood's. A curve put the
+        cut at 3 to 100 records in place of 70 (nwtco at epsilon = 1); a shape put it at 180 where a
+        few long survivors are far out (rotterdam), and intervals held .75.
         """
         rank = planned_rank(self.sizes, self.budget.fit)
-        late = self.columns.start is not None
-        if not late and not long_tails(self.coordinates, self.coding.design.terms):
+        other = self.columns.start is not None or self.radius is not None
+        if not other and not long_tails(self.coordinates, self.coding.design.terms):
             return chosen_cut(grid, released, count, rank, score.expected_shape())
         curve = chosen_cut(grid, released, count, rank).of_likelihood
-        return replace(curve, excess=_CURVE_LEANS * curve.excess)
+        return replace(curve, excess=curve.excess * LEANING / score.leaning(self.sizes.size))
 
     # The last steps.
 

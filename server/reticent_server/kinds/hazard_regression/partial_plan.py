@@ -330,6 +330,12 @@ def plan_partial(
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
     budget = plan_partial_budget(
-        sizes, left, masked=masked, late=late, beside=ground.coding.size - k, tested=bins > 0
+        sizes,
+        left,
+        masked=masked,
+        late=late,
+        beside=ground.coding.size - k,
+        tested=bins > 0,
+        robust=robust,
     )
     return PartialPlan(asked, facts, budget, ground, own, level, robust, bins)
