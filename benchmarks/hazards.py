@@ -10,7 +10,7 @@ profile is the table's own quantiles and counts.
     python -m benchmarks.hazards [table ...]        HAZARD_SAMPLES (20), HAZARD_EPSILONS (1,3,10),
     HAZARD_TARGET (likelihood), HAZARD_N (the table's size), HAZARD_OWN (1: intervals should hold
     what the same question gives on the whole table where ε is 100,000, the target that a robust fit
-    has of its own)
+    has of its own), HAZARD_BY (1: a fit for each stratum, by= in place of strata)
 
 given: share of coefficients with an interval. lost: share of Cox's significant ones (p < .05 on the
 sample) that have no p-value below .05. forecast: median of the privacy standard errors over those
@@ -20,7 +20,7 @@ forecast.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -241,8 +241,10 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     """One line of the table."""
     table = TABLES[name]
     data = frame(table)
-    stratum = table.strata[0] if table.strata else None
-    truth, _ = exact({c: data[c].to_numpy() for c in data}, table)
+    stratum, levels = table.strata or (None, 0)
+    by = stratum if os.environ.get("HAZARD_BY") else None
+    groups = range(levels) if by else (None,)
+    compared = replace(table, strata=None) if by else table
     rng, size = (
         np.random.default_rng(seed),
         int(os.environ.get("HAZARD_N", table.size or len(data))),
@@ -251,31 +253,40 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
     query = HazardRegression(
         f"Surv({', '.join(filter(None, follow_up))}) ~ {' + '.join(table.terms)}",
         target=os.environ.get("HAZARD_TARGET", "likelihood"),
-        strata=stratum,
+        strata=None if by else stratum,
+        by=by,
     )
-    if os.environ.get("HAZARD_OWN"):
-        truth = own_target(data, table, query)
+    own_one = bool(os.environ.get("HAZARD_OWN"))
+    truths = [exact(_of_level(data, by, g), compared)[0] for g in groups]
+    if own_one:
+        truths = [own_target(data, table, query)]
     held, given, widths, lost, forecast, bias = [], [], [], [], [], []
     for _ in range(samples):
         drawn = data.iloc[rng.integers(len(data), size=size)].reset_index(drop=True)
         block = {c: np.ascontiguousarray(drawn[c].to_numpy()) for c in drawn}
-        facts = facts_of_table(block, table)
-        plan = KIND.plan(facts, query, PrivacyCost(0, 0, rho_units(epsilon, DELTA)))
-        fit = drive(plan.run(), whole(block)).result
-        own, error = exact(block, table)
-        ok = np.array(fit["estimable"])
-        b, se = np.array(fit["coefficients"]), np.array(fit["standard_errors"])
-        given.append(ok)
-        held.append(np.where(ok, np.abs(b - truth) <= Z * se, np.nan))
-        bias.append((b - (truth if os.environ.get("HAZARD_OWN") else own)) / se)
-        widths.append(se / error)
-        significant = np.abs(own) > Z * error
-        found = np.array([p is not None and p < 0.05 for p in fit["p_values"]])
-        lost.append((significant & ~found).sum() / max(significant.sum(), 1))
+        plan = KIND.plan(
+            facts_of_table(block, table), query, PrivacyCost(0, 0, rho_units(epsilon, DELTA))
+        )
+        result = drive(plan.run(), whole(block)).result
+        fits = result["groups"] if by else [result]
         said = [np.nan if r is None else r for r in plan.forecast["privacy_to_sampling"]]
-        forecast.append(np.sqrt(1 + np.array(said, dtype=float) ** 2) / (se / error))
-        if os.environ.get("HAZARD_VERBOSE"):
-            print(np.round(b, 3), np.round(own, 3), np.round(se / error, 2), ok, fit["warnings"])
+        for g, fit, truth in zip(groups, fits, truths, strict=True):
+            own, error = exact(_of_level(drawn, by, g), compared)
+            ok = np.array(fit["estimable"])
+            b, se = np.array(fit["coefficients"]), np.array(fit["standard_errors"])
+            given.append(ok)
+            held.append(np.where(ok, np.abs(b - truth) <= Z * se, np.nan))
+            bias.append((b - (truth if own_one else own)) / se)
+            widths.append(se / error)
+            significant = np.abs(own) > Z * error
+            found = np.array([p is not None and p < 0.05 for p in fit["p_values"]])
+            lost.append((significant & ~found).sum() / max(significant.sum(), 1))
+            if not by or plan.forecast["group"] == f"level {g}":
+                promised = np.sqrt(1 + np.array(said, dtype=float) ** 2)
+                forecast.append(promised / (se / error))
+            if os.environ.get("HAZARD_VERBOSE"):
+                ratios = np.round(se / error, 2)
+                print(np.round(b, 3), np.round(own, 3), ratios, ok, fit["warnings"])
     with np.errstate(all="ignore"):
         return (
             name, f"{size:,}", f"{epsilon:g}", f"{np.nanmean(held):.2f}",
@@ -283,6 +294,12 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
             f"{np.mean(lost):.2f}", f"{np.nanmedian(forecast):.2f}",
             f"{np.abs(np.mean(bias, axis=0)).max():.2f}",
         )  # fmt: skip
+
+
+def _of_level(data: pd.DataFrame, by: str | None, g: int | None) -> dict[str, np.ndarray]:
+    """The columns of one group's records, or of all."""
+    kept = data if by is None else data[data[by] == g]
+    return {c: kept[c].to_numpy() for c in kept}
 
 
 def main(names: Sequence[str] = ()) -> None:

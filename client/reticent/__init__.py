@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from reticent.kinds.did import DidResults
     from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.event_study import EventStudyResults
+    from reticent.kinds.group_hazards import GroupHazards
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
     from reticent.kinds.group_quantiles import GroupQuantiles
@@ -126,6 +127,7 @@ __all__ = [
     "FitTable",
     "GroupDifferences",
     "GroupEstimates",
+    "GroupHazards",
     "GroupHistograms",
     "GroupQuantileRegressions",
     "GroupQuantiles",
@@ -224,6 +226,7 @@ _MODULES = {
     "Estimate": "results.estimate",
     "GroupDifferences": "results.group_estimates",
     "GroupEstimates": "results.group_estimates",
+    "GroupHazards": "kinds.group_hazards",
     "GroupHistograms": "kinds.group_histograms",
     "EventStudyResults": "kinds.event_study",
     "GroupQuantileRegressions": "kinds.group_quantile_regressions",

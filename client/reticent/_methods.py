@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reticent.kinds.did import DidResults
     from reticent.kinds.discontinuity import DiscontinuityResults
     from reticent.kinds.event_study import EventStudyResults
+    from reticent.kinds.group_hazards import GroupHazards
     from reticent.kinds.group_histograms import GroupHistograms
     from reticent.kinds.group_quantile_regressions import GroupQuantileRegressions
     from reticent.kinds.group_quantiles import GroupQuantiles
@@ -371,6 +372,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("target", TEXT, "robust", keyword=True),
             Field("strata", TEXT, None, keyword=True),
             Field("proportionality", WHOLE, None, keyword=True),
+            Field("by", TEXT, None, keyword=True),
         ),
     ),
     "t_test": Question(
@@ -1666,12 +1668,13 @@ class Methods:
         target: Literal["robust", "likelihood"] = "robust",
         strata: str | None = None,
         proportionality: int | None = None,
+        by: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
-    ) -> "HazardResults | NoReply":
+    ) -> "HazardResults | GroupHazards | NoReply":
         """How the hazard of the event depends on the regressors (proportional hazards): hazard
         ratios, predicted curves.
 
@@ -1686,16 +1689,17 @@ class Methods:
         - exposure: A column that multiplies the hazard, such as a number of parts at risk, with
           a lower bound above 0: the offset is its logarithm.
         - target: "robust" or "likelihood". likelihood: what Cox's regression estimates on all
-          records; the few largest scores are cut, and intervals allow for it (one row a
-          person). robust: persons far from the middle count less, which moves what is
-          estimated.
+          records; the few largest scores are cut, and intervals allow for it. robust: persons
+          far from the middle count less, which moves what is estimated.
         - strata: A column of levels, each with a baseline hazard of its own, as `strata(g)` in
           the formula; it has no coefficient.
         - proportionality: 2 to 8. Also test whether hazards are proportional, with coefficients
           by so many bins of time (2 to 8, of about as many events each; 3 for a start), for a
-          quarter of the cost (one row a person); None: no test.
+          quarter of the cost; None: no test.
+        - by: A categorical or boolean column; one answer a level, all in one charge.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
+        >>> found = ds.hazard_regression("Surv(days, sold) ~ grade", by="waterfront", epsilon=2.0)
         """
         values = {
             "formula": formula,
@@ -1707,9 +1711,12 @@ class Methods:
             "target": target,
             "strata": strata,
             "proportionality": proportionality,
+            "by": by,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
-        answer: HazardResults | NoReply = self._ask("hazard_regression", values, spending)
+        answer: HazardResults | GroupHazards | NoReply = self._ask(
+            "hazard_regression", values, spending
+        )
         return answer
 
     def t_test(

@@ -2,6 +2,7 @@
 # A hazard regression as R's coxph() shows it: hazard ratios, predicted survival, the test of proportional hazards.
 
 summary.reticent_hazard_regression <- function(object, ...) {
+  if (inherits(object, "reticent_several")) return(summary.reticent_several(object, ...))
   found <- summary.reticent_fit(object)
   b <- found$coefficients[, 1]
   ends <- exp(confint(object, level = 0.95))
@@ -20,6 +21,7 @@ print.summary.reticent_hazard_regression <- function(x, digits = 4, ...) {
 }
 
 autoplot.reticent_hazard_regression <- function(object, level = 0.95, ...) {
+  if (inherits(object, "reticent_several")) return(NextMethod())
   found <- tidy.reticent_fit(object, conf.int = TRUE, conf.level = level, exponentiate = TRUE)
   found <- found[estimable(object), ]
   found$term <- factor(found$term, rev(found$term))
@@ -33,6 +35,7 @@ autoplot.reticent_hazard_regression <- function(object, level = 0.95, ...) {
 
 # Survival of new public persons, with intervals of the cumulative hazard's logarithm; nothing is charged.
 predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = 0, stratum = NULL) {
+  if (inherits(fit, "reticent_several")) return(lapply(several(fit), predict_survival, newdata = newdata, times = times, level = level, offset = offset, stratum = stratum))
   if (!inherits(fit, "reticent_hazard_regression")) stop("predict_survival() takes a hazard regression.", call. = FALSE)
   cuts <- plain_vector(fit$result$cuts)
   times <- if (is.null(times)) cuts else as.numeric(times)

@@ -136,8 +136,8 @@ log_rank <- function(dataset, time, event = NULL, by = NULL, cuts = NULL, where 
   ask(dataset, "log_rank", fields, epsilon, delta, idempotency_key, c("cuts", "emphasis"))
 }
 
-hazard_regression <- function(dataset, formula, cuts = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, offset = NULL, exposure = NULL, target = "robust", strata = NULL, proportionality = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, cuts = cuts, where = where, confidence_level = confidence_level, offset = offset, exposure = exposure, target = target, strata = strata, proportionality = proportionality)
+hazard_regression <- function(dataset, formula, cuts = NULL, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, offset = NULL, exposure = NULL, target = "robust", strata = NULL, proportionality = NULL, by = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, cuts = cuts, where = where, confidence_level = confidence_level, offset = offset, exposure = exposure, target = target, strata = strata, proportionality = proportionality, by = by)
   ask(dataset, "hazard_regression", fields, epsilon, delta, idempotency_key, c("cuts"))
 }
 

@@ -95,6 +95,33 @@ def test_an_answer_without_groups_is_refused(server: Server) -> None:
             ds.linear_regression("y ~ x", by="zone", epsilon=1.0)
 
 
+def hazards(level: str, shift: float) -> dict[str, Any]:
+    """A fit of one term with a baseline of two intervals."""
+    baseline = {
+        "hazards": [0.2, 0.1], "log_standard_errors": [0.2, 0.3], "reference": {"x": 2.0},
+        "covariance": [[0.04, 0.0, 0.0], [0.0, 0.09, 0.0], [0.0, 0.0, 0.0625]],
+    }  # fmt: skip
+    one = fit(level, shift, cuts=[1.0, 3.0], stop=2.0, baseline=baseline)
+    pairs = ("coefficients", "standard_errors", "confidence_intervals", "p_values")
+    one |= {name: one[name][1:] for name in (*pairs, "privacy_standard_errors", "estimable")}
+    return one | {"terms": ["x"], "covariance": [[0.0625]]}
+
+
+def test_hazard_regressions_by_group(server: Server) -> None:
+    ds, formula = server.dataset(), "Surv(t, e) ~ x"
+    groups = [hazards("a", 0.0), hazards("b", 1.0)]
+    server.always(201, replied("hazard_regression", {"groups": groups}, formula=formula))
+    found = ds.hazard_regression(formula, by="zone", epsilon=1.0)
+    assert isinstance(found, reticent.GroupHazards)
+    assert found.fits["b"].hazard_ratios()["x"][0] == pytest.approx(np.exp(0.5))
+    assert np.asarray(found.compare("a", "b").estimates) == pytest.approx([1.0])
+    curves = [fit.predict_survival({"x": [2.0]}).survival for fit in found.fits.values()]
+    np.testing.assert_allclose(curves[0], np.exp(-np.array([[0.2, 0.4]])))
+    axes = found.plot_survival({"x": [2.0]})
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["a", "b"]
+    assert "zone = b" in str(found.summary())
+
+
 def test_quantile_regressions_by_group(server: Server) -> None:
     own = [fit("", float(k), tau=tau, bandwidth=0.2) for k, tau in enumerate((0.25, 0.75))]
     group = {"fits": own, "crossing": False, "warnings": [], "n": 20_000}

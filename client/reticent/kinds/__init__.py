@@ -62,6 +62,7 @@ BY_GROUP: Mapping[str, tuple[str, str]] = {
     "linear_regression": ("results.group_regressions", "GroupRegressions"),
     "glm": ("results.group_regressions", "GroupRegressions"),
     "quantile_regression": ("kinds.group_quantile_regressions", "GroupQuantileRegressions"),
+    "hazard_regression": ("kinds.group_hazards", "GroupHazards"),
 }
 """The same for kinds that have another class where the question has `by`."""
 BY_FAMILY: Mapping[tuple[str, str], tuple[str, str]] = {

@@ -67,3 +67,18 @@ test_that("figures are drawn", {
     expect_s3_class(ggplot2::autoplot(object), "ggplot")
   }
 })
+
+test_that("an answer by group has a fit for each, with ratios and curves", {
+  one <- hazards()$result
+  two <- c(one[setdiff(names(one), "coefficients")], list(coefficients = list(-0.5)))
+  found <- hazards()
+  found <- reticent:::as_release(c(unclass(found)[setdiff(names(found), c("result", "query"))], list(
+    query = list(kind = "hazard_regression", formula = "Surv(t, e) ~ x", by = "zone"),
+    result = list(by = "zone", n = 1000, groups = list(c(one, list(level = "a")), c(two, list(level = "b"))))
+  )))
+  expect_equal(unname(coef(found)["x", ]), c(0.5, -0.5))
+  told <- summary(found)
+  expect_identical(names(told), c("a", "b"))
+  expect_output(print(told), "exp\\(coef\\)")
+  expect_equal(predict_survival(found, data.frame(x = 2), 1)$b$survival, exp(-0.2))
+})

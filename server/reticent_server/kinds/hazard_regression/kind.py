@@ -12,22 +12,19 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.fields import Level, Name, Number, Text, Where
+from reticent_server.kinds.fields import By, Level, Name, Number, Text, Where
+from reticent_server.kinds.hazard_regression.by_group import GroupHazardFits, plan_hazards_by
 from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
-from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.proportionality import MOST_BINS
 from reticent_server.kinds.hazard_regression.report import HazardFit
-from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, parse_hazards
+from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, Hazards, parse_hazards
+from reticent_server.kinds.shared.by import ByPlan
 
-ONE_ROW = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", or make one row of each person.'
-
-STRATA_ONE_ROW = (
-    "strata are for tables with one row a person: leave them out, or make one row of each person."
-)
-
-TEST_ONE_ROW = (
-    "The test of proportional hazards is for tables with one row a person: leave proportionality "
-    "out, or make one row of each person."
+ROWS_OF_PERSONS = (
+    "A hazard regression is about one row a person: covariates that change in time (rows from start "
+    "to stop) are not answered. Ask with features of persons (`persons`): {start}{time}=max({time}), "
+    "{event}=any({event}), and each covariate at the start, first(x, by={order}), or at a landmark "
+    "L, last(x, by={order}, where={order} <= L), of those with {time} > L."
 )
 
 
@@ -72,8 +69,8 @@ class HazardRegression(Query):
     target: Annotated[
         Literal["robust", "likelihood"],
         Field(
-            description="likelihood: what Cox's regression estimates on all records; the few largest scores are cut, and intervals allow for it "
-            "(one row a person). robust: persons far from the middle count less, which moves what is estimated."
+            description="likelihood: what Cox's regression estimates on all records; the few largest scores are cut, and intervals allow for it. "
+            "robust: persons far from the middle count less, which moves what is estimated."
         ),
     ] = "robust"
     strata: Annotated[
@@ -86,9 +83,10 @@ class HazardRegression(Query):
         Annotated[int, Strict(), Ge(2), Le(MOST_BINS)] | None,
         Field(
             description="Also test whether hazards are proportional, with coefficients by so many bins of time (2 to 8, of about as many events each; "
-            "3 for a start), for a quarter of the cost (one row a person); null: no test."
+            "3 for a start), for a quarter of the cost; null: no test."
         ),
     ] = None
+    by: By = None
     kind: Literal["hazard_regression"] = field(default="hazard_regression", kw_only=True)
 
     def other_target(self) -> "HazardRegression | None":
@@ -99,32 +97,36 @@ class HazardRegression(Query):
         return replace(self, target=target)
 
 
-def _plan(
-    facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost
-) -> HazardPlan | PartialPlan:
-    asked = parse_hazards(
+def _asked(facts: DatasetFacts, query: HazardRegression, rho: int, where: str | None) -> Hazards:
+    return parse_hazards(
         query.formula,
         facts,
         query.cuts,
-        query.where,
-        offer.rho / RHO_UNITS,
+        where,
+        rho / RHO_UNITS,
         offset=query.offset,
         exposure=query.exposure,
         strata=query.strata,
     )
-    robust = query.target == "robust"
-    if facts.schema.unit.max_rows == 1:
-        bins = query.proportionality or 0
-        return plan_partial(
-            facts, asked, query.confidence_level, offer.rho, robust=robust, bins=bins
-        )
-    if not robust:
-        raise InvalidQuery(ONE_ROW)
-    if query.proportionality is not None:
-        raise InvalidQuery(TEST_ONE_ROW)
-    if asked.strata.column is not None:
-        raise InvalidQuery(STRATA_ONE_ROW)
-    return plan_hazard_regression(facts, asked, query.confidence_level, offer.rho)
+
+
+def _plan(facts: DatasetFacts, query: HazardRegression, offer: PrivacyCost) -> PartialPlan | ByPlan:
+    asked = _asked(facts, query, offer.rho, query.where)
+    if facts.schema.unit.max_rows > 1:
+        raise InvalidQuery(_of_persons(asked))
+    robust, bins = query.target == "robust", query.proportionality or 0
+    if query.by is not None:
+        used = _asked(facts, query, offer.rho, None).design.columns
+        level, rho = query.confidence_level, offer.rho
+        return plan_hazards_by(facts, asked, query.by, used, level, rho, robust=robust, bins=bins)
+    return plan_partial(facts, asked, query.confidence_level, offer.rho, robust=robust, bins=bins)
+
+
+def _of_persons(asked: Hazards) -> str:
+    """What to ask in place of rows from start to stop, in the question's columns."""
+    start, order = asked.start, asked.start or asked.time
+    entry = "" if start is None else f"{start}=min({start}), "
+    return ROWS_OF_PERSONS.format(start=entry, time=asked.time, event=asked.event, order=order)
 
 
 KIND = Kind(
@@ -132,7 +134,7 @@ KIND = Kind(
     group=QuestionGroup.TIME,
     asks="How does the risk of the event change with x, others equal?",
     plan=_plan,
-    result=HazardFit,
+    result=HazardFit | GroupHazardFits,
     examples=(
         HazardRegression("Surv(k, b) ~ x"),
         HazardRegression("Surv(k, b) ~ x + C(g)", (2.0, 5.0, 9.0), "x > 0"),
@@ -140,6 +142,7 @@ KIND = Kind(
         HazardRegression("Surv(k, b) ~ x", target="likelihood"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood", strata="g"),
         HazardRegression("Surv(k, b) ~ x", target="likelihood", proportionality=3),
+        HazardRegression("Surv(k, b) ~ x", target="likelihood", by="g"),
     ),
     page="hazards",
 )

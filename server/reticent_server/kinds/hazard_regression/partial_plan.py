@@ -6,7 +6,7 @@ The forecast runs the same public model on the follow-up that the profile leads 
 and censorings are spread over time as the profile's times are, in the profile's share.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, ClassVar
@@ -16,7 +16,14 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
-from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, FloatArray, VectorSum
+from reticent_server.domain.steps import (
+    SELECTION_NANOSECONDS,
+    CountSum,
+    FloatArray,
+    Released,
+    Step,
+    VectorSum,
+)
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding, code_terms
 from reticent_server.fitting.noise import planned_sd
@@ -31,11 +38,12 @@ from reticent_server.fitting.own_profile import (
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.row_tail import LEANING, allowance_covariance
+from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import UNBOUNDED
+from reticent_server.kinds.hazard_regression.constant_terms import refuse_constant
 from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
@@ -48,6 +56,7 @@ from reticent_server.kinds.hazard_regression.partial_newton import (
 from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
 from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
 from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
+from reticent_server.kinds.hazard_regression.report import HazardFit
 from reticent_server.kinds.hazard_regression.strata import one_after_the_other, strata_means
 from reticent_server.kinds.hazard_regression.surv import Hazards
 from reticent_server.kinds.shared.answers import PARTIAL_LIKELIHOOD, ROBUST_HAZARDS
@@ -246,6 +255,10 @@ class PartialPlan(Planned):
             own = self.own_profile
             facts = own.profiled((yield own.step))
             ground = persons_ground(self.asked, facts, masked=own.masked) or ground
+        return (yield from self.fitted(ground))
+
+    def fitted(self, ground: PersonsGround) -> Generator[Step, tuple[Released, ...], HazardFit]:
+        """The recipe after the profile."""
         found = yield from self.newton(ground).fit()
         return partial_fit_result(self, found, ground.offset.middle)
 
@@ -297,7 +310,7 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
-    taken = float(allowance_covariance(LEANING * cut.excess / count, np.eye(1))[0, 0])
+    taken = float(allowance_covariance(score.leaning(k) * cut.excess / count, np.eye(1))[0, 0])
     return np.full(k, sqrt(noise**2 + taken) * sqrt(count))
 
 
@@ -311,10 +324,18 @@ def plan_partial(
         facts, asked.whole, rho, lambda known, masked: persons_ground(asked, known, masked=masked)
     )
     k, m = len(asked.design.terms), facts.schema.unit.max_rows
+    if own is None and (rows := draw_public_rows(asked.whole, facts)) is not None:
+        refuse_constant(asked.design, facts.profile, rows.X[:, 1 : k + 1])
     sizes = Sizes(k, _WIDE * k, facts.n, facts.n * ground.share, m)
     left = rho - (own.rho if own else 0)
     masked, late = asked.design.masked, asked.start is not None
     budget = plan_partial_budget(
-        sizes, left, masked=masked, late=late, beside=ground.coding.size - k, tested=bins > 0
+        sizes,
+        left,
+        masked=masked,
+        late=late,
+        beside=ground.coding.size - k,
+        tested=bins > 0,
+        robust=robust,
     )
     return PartialPlan(asked, facts, budget, ground, own, level, robust, bins)

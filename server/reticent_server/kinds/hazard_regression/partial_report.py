@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent_server.fitting import trust
-from reticent_server.fitting.heavy_terms import skewness
 from reticent_server.fitting.own_profile import profile_notes, spread_verdict
 from reticent_server.fitting.report import back_transform, fit_result
 from reticent_server.fitting.special_columns import special
+from reticent_server.kinds.hazard_regression.long_tails import long_tails
 from reticent_server.kinds.hazard_regression.partial_newton import PartialFit
 from reticent_server.kinds.hazard_regression.proportionality import (
     Proportionality,
@@ -58,7 +58,9 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         radius_squared=_UNBOUNDED,
         words=trust.OF_HAZARDS if found.far is None else trust.OF_ROBUST_HAZARDS,
     )
-    if long := _long_tails(plan, found):
+    terms = found.coding.design.terms
+    long = [] if found.far is not None else long_tails(plan.ground.coordinates, terms)
+    if long:
         result |= trust.without_intervals(result, long)
         result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))
     result["warnings"] += profile_notes(plan.own_profile)
@@ -113,18 +115,6 @@ def _strata(asked: Hazards, baselines: list[Baseline]) -> StrataBaselines | None
     return (
         None if column is None else StrataBaselines(column, asked.strata.labels, tuple(baselines))
     )
-
-
-def _long_tails(plan: "PartialPlan", found: PartialFit) -> list[str]:
-    """Of Cox's target: the terms whose public rows have a tail that a few survivors may decide."""
-    if found.far is not None:
-        return []
-    far = skewness(plan.ground.coordinates)[1 : plan.ground.terms + 1]
-    return [
-        term.name
-        for term, long in zip(found.coding.design.terms, trust.skewed(far), strict=True)
-        if long and not term.dummy
-    ]
 
 
 def _stratified(asked: Hazards) -> str:

@@ -305,7 +305,8 @@ class PersonsModel(PublicModel):
             known, means=np.asarray(np.linalg.solve(W, found.means.T).T, dtype=np.float64)
         )
         even = np.full(len(lengths), 1 / len(lengths))
-        return PartialScore(scale=1.0, known=inside, lengths=lengths, weights=even)
+        weighed = np.ndim(self.far) > 0
+        return PartialScore(1.0, known=inside, lengths=lengths, weights=even, weighed=weighed)
 
     def local(self, score: Score, theta: FloatArray) -> LocalRows:
         """Public persons about θ: regressors less the means while at risk, and cumulative

@@ -127,6 +127,12 @@ def _reading(design: Design, schema: Schema, names: tuple[str, ...], where: str 
     return replace(design, columns=columns, missing_columns=missing)
 
 
+def reading(asked: Hazards, schema: Schema, name: str) -> Hazards:
+    """The question that reads one more column, whose missing cells leave a record out."""
+    beside = None if asked.beside is None else _reading(asked.beside, schema, (name,), None)
+    return replace(asked, design=_reading(asked.design, schema, (name,), None), beside=beside)
+
+
 def _strata(facts: DatasetFacts, name: str, used: set[str | None]) -> FollowUpGroups:
     """The levels of the column."""
     if name in used:

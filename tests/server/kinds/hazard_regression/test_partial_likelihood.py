@@ -11,7 +11,7 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.fitting import trust
-from reticent_server.kinds.hazard_regression.kind import KIND, ONE_ROW, HazardRegression
+from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
 from reticent_server.kinds.shared import answers
 from support.fits.hazards import (
@@ -245,7 +245,7 @@ def test_growth_is_linear_downwards() -> None:
     assert slope == pytest.approx([1.0, 1.0, np.exp(1.0)])
 
 
-def test_a_target_is_named_and_wants_one_row_a_person() -> None:
+def test_a_target_is_named() -> None:
     data = persons(np.random.default_rng(1), 500)
     known = profile_of(data, COLUMNS)
     facts = facts_of(500, COLUMNS, known)
@@ -253,9 +253,24 @@ def test_a_target_is_named_and_wants_one_row_a_person() -> None:
     said = [KIND.plan(facts, q, offer(1.0)).outline.answers for q in (cox_, robust)]
     assert said == [answers.PARTIAL_LIKELIHOOD, answers.ROBUST_HAZARDS]
     assert (cox_.other_target(), robust.other_target()) == (robust, cox_)
-    with pytest.raises(InvalidQuery, match="one row"):
-        KIND.plan(facts_of(500, COLUMNS, known, max_rows=3), cox_, offer(1.0))
-    assert "robust" in ONE_ROW
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (LATE, r"s=min\(s\), t=max\(t\), e=any\(e\), .* first\(x, by=s\)"),
+        (FORMULA, r": t=max\(t\), e=any\(e\), .* first\(x, by=t\)"),
+    ],
+)
+def test_rows_from_start_to_stop_are_told_what_else_to_ask(formula: str, said: str) -> None:
+    """Whatever else is asked: both targets, groups, strata, the test."""
+    facts = facts_of(500, STRATA, None, max_rows=3)
+    fields: list[dict[str, Any]] = [
+        {}, {"target": "likelihood"}, {"by": "g"}, {"strata": "g"}, {"proportionality": 3}
+    ]  # fmt: skip
+    for more in fields:
+        with pytest.raises(InvalidQuery, match=said):
+            KIND.plan(facts, HazardRegression(formula, **more), offer(1.0))
 
 
 @pytest.mark.slow

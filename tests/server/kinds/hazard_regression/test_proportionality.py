@@ -8,8 +8,6 @@ import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.steps import multiplied
-from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.hazard_regression.kind import KIND, TEST_ONE_ROW, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import PartialScoreMap
 from reticent_server.kinds.hazard_regression.proportionality import (
     BinnedScoresMap,
@@ -27,7 +25,7 @@ from support.fits.hazards import (
     planned_partial,
     stratified_cox,
 )
-from support.fits.regressions import drive, facts_of, profile_of, whole
+from support.fits.regressions import drive, whole
 from support.tables.follow_up import offer
 
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
@@ -137,11 +135,3 @@ def test_a_reply_says_the_test_where_it_is_asked() -> None:
     assert "proportionality" not in answered(data, offer(2.0).rho).result
     names = [s.label for s in found.steps]
     assert names[-1] == "proportional hazards"
-
-
-def test_persons_with_several_rows_are_refused() -> None:
-    data = persons(np.random.default_rng(10), 300)
-    facts = facts_of(300, COLUMNS, profile_of(data, COLUMNS), max_rows=3)
-    with pytest.raises(InvalidQuery) as refused:
-        KIND.plan(facts, HazardRegression(FORMULA, proportionality=3), offer(1.0))
-    assert str(refused.value) == TEST_ONE_ROW
