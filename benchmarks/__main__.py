@@ -28,6 +28,7 @@ NAMES = (
     "other_kinds",
     "study",
     "pooled",
+    "parity",
     "describe",
     "deadlines",
     "reply_times",
