@@ -57,6 +57,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("column", TEXT),
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -173,6 +174,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("working_correlation", NUMBER, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -234,6 +236,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -517,6 +520,7 @@ class Methods:
         epsilon: float | None = None,
         delta: float | None = None,
         by: str | None = None,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -527,11 +531,13 @@ class Methods:
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by}
+        values = {"column": column, "where": where, "by": by, "weights": weights}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer
@@ -910,6 +916,7 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         working_correlation: float | None = None,
+        cluster: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -947,6 +954,9 @@ class Methods:
           several rows a person: generalised least squares with exchangeable rows (GEE; a random
           intercept with this intraclass correlation; newton only). Errors by person hold
           whatever the rows have in common.
+        - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
+          hold where records of a level have something in common (cluster-robust), for a quarter
+          of the budget; newton, one row a person, only.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -967,6 +977,7 @@ class Methods:
             "by": by,
             "fit_statistics": fit_statistics,
             "working_correlation": working_correlation,
+            "cluster": cluster,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
@@ -1153,6 +1164,7 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         target: Literal["robust", "likelihood"] = "robust",
+        cluster: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1191,6 +1203,9 @@ class Methods:
           records; the few largest scores are cut, and intervals allow for it (newton; one row a
           person; not with by or the binomial's log link). robust: residuals and leverage are
           bounded, which moves what is estimated.
+        - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
+          hold where records of a level have something in common (cluster-robust), for a quarter
+          of the budget; newton, one row a person, only.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -1210,6 +1225,7 @@ class Methods:
             "by": by,
             "fit_statistics": fit_statistics,
             "target": target,
+            "cluster": cluster,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)
