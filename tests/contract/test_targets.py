@@ -251,5 +251,5 @@ def test_weights_and_groups_follow_or_say_what_they_are(
     groups = ds.ols("y ~ x", by="g", epsilon=2.0)
     assert groups.answers == answers.LEAST_SQUARES
     assert groups.fits["a"].query["loss"] == "squared"
-    with pytest.raises(reticent.InvalidQuery, match="without by"):
+    with pytest.raises(reticent.InvalidQuery, match="not fitted by group"):
         ds.logit("b ~ x", by="g", epsilon=2.0)

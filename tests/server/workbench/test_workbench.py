@@ -233,9 +233,10 @@ def test_fields_for_persons_are_shown_where_the_unit_is_one(bench: Bench) -> Non
     draft = draft_of("people", FIT)
     names = {c.name for c in draft.controls}
     assert {c.name for c in draft.controls_for(of_persons)} == names
-    assert names - {c.name for c in draft.controls_for(facts)} == {"effects", "persons"}
+    of_persons_only = {"effects", "persons", "working_correlation"}
+    assert names - {c.name for c in draft.controls_for(facts)} == of_persons_only
     filled = draft_of("people", FIT | {"q.effects": "person"})
-    assert names - {c.name for c in filled.controls_for(facts)} == {"persons"}
+    assert names - {c.name for c in filled.controls_for(facts)} == of_persons_only - {"effects"}
 
 
 @pytest.mark.slow

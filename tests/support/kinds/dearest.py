@@ -70,6 +70,7 @@ LONG = " + ".join(f"I(log(6 + x{i % 12})*x{(i + i // 12) % 12}*{i})" for i in ra
 DEEP = "+".join(f"{'(' * 18}x{i % 12}{')' * 18}" for i in range(190))
 WHERE = " and ".join(f"x{i % 12} > {-5 + i / 100}" for i in range(128))
 RARE = "x0 > 4.9 and x1 > 4.9"
+TENTHS = tuple(i / 10 for i in range(1, 10))
 NUMBERS_1000 = tuple(float(i) for i in range(1001))
 
 
@@ -87,7 +88,8 @@ def _fits() -> list[Query]:
     grouped = [
         LinearRegression("y ~ poly(x0, 10)*x1", by="g64"),
         Glm("b ~ x0 + x1 + g10", "binomial", by="g64"),
-        QuantileRegression("y ~ x0 + x1 + g3", tuple(i / 10 for i in range(1, 10)), by="g64"),
+        QuantileRegression("y ~ x0 + x1 + g3", TENTHS, by="g64"),
+        QuantileRegression("y ~ x0 + x1 + g3", by="g64"),
     ]
     return [
         *linear,
@@ -109,7 +111,9 @@ def _fits() -> list[Query]:
         Glm("g10 ~ x0 + x1 + x2 + x3 + x4", "multinomial"),
         Glm("g10 ~ " + " + ".join(NUMBERS), "ordinal"),
         Glm("b ~ x0 + x1", "binomial", mechanism="influence"),
-        QuantileRegression(f"y ~ {POLYNOMIALS}", tuple(i / 10 for i in range(1, 10))),
+        QuantileRegression(f"y ~ {POLYNOMIALS}", TENTHS),
+        QuantileRegression("y ~ poly(x0, 10) + x1 + x2 + x3", TENTHS),
+        QuantileRegression("y ~ x0 + x1 + g3", TENTHS[:6], by="g10"),
         HypothesisTest(
             f"y ~ {POLYNOMIALS}",
             tuple(f"poly(x0, 10)[{1 + i % 10}] = {i}" for i in range(10)),

@@ -8,6 +8,7 @@ and censorings are spread over time as the profile's times are, in the profile's
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar
 
@@ -204,7 +205,7 @@ class PartialPlan(Planned):
             "notes": profile_notes(self.own_profile),
         }
 
-    @property
+    @cached_property
     def expected_ratios(self) -> FloatArray:
         """(k,) by the public model on the follow-up that the profile leads to expect."""
         return expected_ratios(self.newton(self.ground), self.sizes, self.expected_table)

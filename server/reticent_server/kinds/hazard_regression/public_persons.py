@@ -110,19 +110,53 @@ class RiskTable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StratumAtRisk:
+    """Of one stratum: public rows U (rows, k), what they weigh in each interval (K, rows), which adds
+    up to `kept` (K,), and the events (K,) there.
+    """
+
+    U: FloatArray
+    shares: FloatArray
+    kept: FloatArray
+    means: FloatArray
+    events: FloatArray
+
+    @property
+    def information(self) -> FloatArray:
+        """(k, k) of all intervals, by one product."""
+        weights = self.events @ self.shares
+        about = self.means * np.sqrt(self.events * self.kept)[:, None]
+        return np.asarray((self.U * weights[:, None]).T @ self.U - about.T @ about)
+
+    @property
+    def each(self) -> FloatArray:
+        """(K, k, k) of each interval."""
+        found = np.zeros((*self.means.shape, self.U.shape[1]))
+        for j in np.flatnonzero(self.events > 0):
+            mean = self.means[j]
+            V = (self.U * self.shares[j][:, None]).T @ self.U - self.kept[j] * np.outer(mean, mean)
+            found[j] = self.events[j] * V
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ExpectedRisk:
-    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information (k, k), in
-    each interval (K, k, k).
+    """At a place: hazards (K,) of u = 0, means (K, k) of u, and the mean information of a record
+    (k, k), in all and in each interval (K, k, k).
     """
 
     hazards: FloatArray
     means: FloatArray
-    each: FloatArray
+    strata: tuple[StratumAtRisk, ...]
+    count: float
 
     @property
     def information(self) -> FloatArray:
-        """(k, k) of all intervals."""
-        return np.asarray(np.sum(self.each, axis=0))
+        return np.asarray(sum(each.information for each in self.strata) / self.count)
+
+    @property
+    def each(self) -> FloatArray:
+        return np.concatenate([each.each for each in self.strata]) / self.count
 
 
 def expected(
@@ -141,17 +175,18 @@ def expected(
         _in_stratum(table, g, U[strata == g], eta[strata == g], far[strata == g])
         for g in range(table.strata)
     ]
-    hazards, means, each = (np.concatenate(x) for x in zip(*found, strict=True))
-    return ExpectedRisk(hazards, means, each / count)
+    hazards = np.concatenate([hazard for hazard, _ in found])
+    at_risk = tuple(each for _, each in found)
+    return ExpectedRisk(hazards, np.concatenate([each.means for each in at_risk]), at_risk, count)
 
 
 def _in_stratum(
     table: RiskTable, g: int, U: FloatArray, eta: FloatArray, far: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Hazards (K/G,), means (K/G, k) and informations (K/G, k, k) of stratum g."""
+) -> tuple[FloatArray, StratumAtRisk]:
+    """Hazards (K/G,) of stratum g, and who is at risk there."""
     rate = np.exp(np.clip(eta, -_FARTHEST, _FARTHEST))
-    K, k, begin = table.each, U.shape[1], g * table.each
-    hazards, means, each = np.zeros(K), np.zeros((K, k)), np.zeros((K, k, k))
+    K, begin = table.each, g * table.each
+    hazards, shares = np.zeros(K), np.zeros((K, len(U)))
     left = table.begun(len(U), g)
     for j in range(K):
         at = begin + j
@@ -160,14 +195,11 @@ def _in_stratum(
         mean = float(np.mean(weights) / max(float(np.mean(left)), _TINY))
         hazard = float(table.events[at]) / (at_risk * max(mean, _TINY))
         hazards[j] = min(hazard * float(table.correction[at]), _LARGEST / max(mean, 1e-9))
-        share = weights * far / max(float(np.sum(weights)), _TINY)
-        kept = max(float(np.sum(share)), _TINY)
-        means[j] = share @ U / kept
-        if table.events[at] > 0:
-            V = (U * share[:, None]).T @ U - kept * np.outer(means[j], means[j])
-            each[j] = float(table.events[at]) * V
+        shares[j] = weights * far / max(float(np.sum(weights)), _TINY)
         left = table.kept(at, left, hazards[j] * rate)
-    return hazards, means, each
+    kept = np.maximum(shares.sum(axis=1), _TINY)
+    events = np.maximum(np.asarray(table.events[begin : begin + K], dtype=np.float64), 0.0)
+    return hazards, StratumAtRisk(U, shares, kept, shares @ U / kept[:, None], events)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,7 +285,7 @@ class PersonsModel(PublicModel):
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
         """J (k, k) of roots that count as long as the radius at most."""
         U, eta = self._weighed_rows, self.predictor(score, theta)
-        J = expected(self.risk, U, eta, self.count, self.far).information
+        J = self._expected(U, eta).information
         if self.radius_squared >= UNBOUNDED:
             return J
         roots = self.persons(theta, score).roots
@@ -261,6 +293,19 @@ class PersonsModel(PublicModel):
         down = power(whole, -0.5, _SMALLEST)
         kept = down @ clipped_moment(roots, self.radius_squared) @ down
         return np.asarray(back @ kept @ back)
+
+    @cached_property
+    def _places(self) -> dict[bytes, ExpectedRisk]:
+        """What was expected at the last place: it is asked for several times."""
+        return {}
+
+    def _expected(self, U: FloatArray, eta: FloatArray) -> ExpectedRisk:
+        """Of the weighed rows U (rows, k) with predictors (rows,)."""
+        key = eta.tobytes()
+        if key not in self._places:
+            self._places.clear()
+            self._places[key] = expected(self.risk, U, eta, self.count, self.far)
+        return self._places[key]
 
     @property
     def risk(self) -> RiskTable:
@@ -275,7 +320,7 @@ class PersonsModel(PublicModel):
 
     def _known(self, U: FloatArray, eta: FloatArray) -> KnownBaseline:
         """The baseline in u that is expected of rows U (rows, k) with predictors (rows,)."""
-        found = expected(self.risk, U, eta, self.count, self.far)
+        found = self._expected(U, eta)
         return KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
 
     def binned(self, theta: FloatArray, score: Score, ends: FloatArray) -> FloatArray:
@@ -290,7 +335,7 @@ class PersonsModel(PublicModel):
     def shares(self, theta: FloatArray, ends: FloatArray) -> FloatArray:
         """(B, k, k) of the mean information at θ, by bins of time that end at `ends` (B,)."""
         U, table = self._weighed_rows, self.risk
-        each = expected(table, U, U @ theta + self.offset, self.count, self.far).each
+        each = self._expected(U, U @ theta + self.offset).each
         within = np.tile(np.searchsorted(ends, table.ends[: table.each]), table.strata)
         return np.stack([each[within == b].sum(axis=0) for b in range(len(ends))])
 
@@ -298,7 +343,7 @@ class PersonsModel(PublicModel):
         """The score at θ (q,, in u), with the baseline that is expected there."""
         W, U = self.whitening.transform, self._weighed_rows
         eta = U @ theta + self.offset
-        found = expected(self.risk, U, eta, self.count, self.far)
+        found = self._expected(U, eta)
         known = KnownBaseline(self.risk.ends, found.hazards, found.means, self.stop)
         lengths = np.linalg.norm(public_persons(self.risk, known, U, eta, self.far).scores, axis=1)
         inside = replace(

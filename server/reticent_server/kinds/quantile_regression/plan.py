@@ -33,6 +33,10 @@ CROSSING = (
 )
 
 
+MOST_COEFFICIENTS, MOST_FITS = 128, 64
+"""Of all quantiles of a question together: what is planned in half a second, for free."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantileFit(RegressionResult):
     """The fit at `tau`; bandwidth: over how many residual scales the check loss was smoothed."""
@@ -183,10 +187,22 @@ def ordered_taus(taus: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(sorted(taus))
 
 
+def _check_work(taus: tuple[float, ...], each: int, most: int, what: str) -> None:
+    """Raises InvalidQuery where several levels, of `each` each, take too long to plan: a plan is
+    free.
+    """
+    if len(taus) > 1 and len(taus) * each > most:
+        raise InvalidQuery(
+            f"{len(taus)} quantiles at once are {len(taus) * each:,} {what} here, more than {most}: "
+            "ask for fewer of them in one question."
+        )
+
+
 def plan_quantile_regression(
     facts: DatasetFacts, design: Design, taus: tuple[float, ...], level: float, rho: int
 ) -> QuantileRegressionPlan:
     """Plans at `rho` (RHO_UNITS) together. Raises InvalidQuery where the same τ stands twice."""
+    _check_work(taus, len(design.names), MOST_COEFFICIENTS, "coefficients")
     ordered, each = ordered_taus(taus), rho // len(taus)
     fits = tuple(plan_fit(facts, design, QuantileModel(tau), level, each) for tau in ordered)
     return QuantileRegressionPlan(fits, ordered)
@@ -203,6 +219,7 @@ def plan_group_quantiles(
 ) -> ByPlan:
     """Plans of all groups at `rho` (RHO_UNITS) together. Raises InvalidQuery."""
     design, strata = formula_by(facts, formula, where, by)
+    _check_work(taus, len(strata.codes), MOST_FITS, "fits of groups")
     ordered, each = ordered_taus(taus), rho // len(taus)
     plans = (
         plan_group_fits(facts, design, strata, QuantileModel(tau), level, each) for tau in ordered
