@@ -168,6 +168,14 @@ def test_where_noise_hides_the_clusters_no_interval_is_given() -> None:
     assert any("multiply by" in note for note in plan.forecast["notes"])
 
 
+def test_a_variance_that_noise_hides_gives_no_interval() -> None:
+    plan, trace = asked(OLS, 30.0, clustered_table(N, 0.05, 8))
+    assert all(trace.result["estimable"])
+    judged = plan._judged(dict(trace.result), np.array([1.0, 21.0, 1.0]))
+    assert judged["estimable"] == [True, False, True]
+    assert any(said.startswith("Noise hides") and " x:" in said for said in judged["warnings"])
+
+
 def test_records_without_a_cluster_are_out_of_use() -> None:
     table = clustered_table(N, 0.05, 11)
     lost = np.arange(N) % 4 == 0
@@ -178,6 +186,13 @@ def test_records_without_a_cluster_are_out_of_use() -> None:
     assert trace.result["records_in_use"] == pytest.approx(N * 0.75, rel=0.01)
     exact = ols_errors(kept, np.ones(len(kept["y"])))
     assert sampling(trace)[:2] == pytest.approx(exact[:2], rel=0.12)
+
+
+def test_clusters_are_those_of_the_records_in_use() -> None:
+    table = clustered_table(N, 0.05, 12)
+    table["x"] = np.where(table["g"] >= 30, -4.5, table["x"])
+    query = LinearRegression("y ~ x", where="x > -4", loss="squared", cluster="g")
+    assert asked(query, 30.0, table)[1].result["clusters"] == 30
 
 
 REFUSED: list[tuple[Any, str]] = [
