@@ -31,7 +31,6 @@ NAMES = (
     "parity",
     "describe",
     "deadlines",
-    "reply_times",
     "groups",
     "survival",
     "competing_risks",
