@@ -77,6 +77,11 @@ class StaggeredDidResults(Release):
         frame.index = _optional.pandas().MultiIndex.from_tuples(places, names=["cohort", "period"])
         return frame
 
+    def to_frame(self) -> Any:
+        """As `table`, or `cohorts` where no effect can be told; needs pandas."""
+        told = any(self.result[name] is not None for name in _NAMES)
+        return self.table() if told else self.cohorts()
+
     def cohorts(self) -> Any:
         """A pandas.DataFrame of the cohorts' noisy numbers, and which are used; needs pandas."""
         rows = self.result["cohorts"]
@@ -152,9 +157,12 @@ class StaggeredDidResults(Release):
 
     def plot(self, ax: Any = None, control: Control | None = None) -> Any:
         """Effects by time since treatment with 95 % intervals, and their simultaneous band (thin),
-        the reference at 0; needs matplotlib, gives the Axes.
+        the reference at 0; needs matplotlib, gives the Axes. Without effects it says so.
         """
         axes = axes_of(ax)
+        if control is None and all(self.result[name] is None for name in _NAMES):
+            axes.text(0.5, 0.5, "No effect can be told from the noise", ha="center")
+            return axes
         times, values, covariance = self._dynamic(control)
         half = float(ndtri(0.975)) * np.sqrt(np.diag(covariance))
         bands = self.simultaneous(control=control)

@@ -633,6 +633,10 @@ def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
     return bulk >= SQUARES_INDEX.value and alpha >= TAIL_INDEX.value
 
 
+PAIR_HIDDEN = (
+    "No test and no interval is expected: the noise hides that the columns vary. Ask for a larger epsilon, "
+    'or for method="spearman".'
+)
 CONSTANT = (
     "A column does not vary by more than the noise, so the correlation may be anything from -1 to 1, "
     "and is not tested. Ask for a larger epsilon; a constant column has no correlation."

@@ -90,6 +90,9 @@ def _fits() -> list[Query]:
         Glm("b ~ x0 + x1 + g10", "binomial", by="g64"),
         QuantileRegression("y ~ x0 + x1 + g3", TENTHS, by="g64"),
         QuantileRegression("y ~ x0 + x1 + g3", by="g64"),
+        HazardRegression("Surv(t, b) ~ x0 + x1 + g10", by="g64"),
+        HazardRegression(f"Surv(t, b) ~ {OTHERS}", by="g3"),
+        LinearRegression(f"y ~ {POLYNOMIALS}", loss="squared", cluster="g250"),
     ]
     return [
         *linear,

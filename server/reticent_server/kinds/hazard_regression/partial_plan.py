@@ -119,7 +119,7 @@ def persons_ground(
 class PartialPlan(Planned):
     """A planned fit. ground: replaced by that of `own_profile` once it is released."""
 
-    deadline_shares: ClassVar = (0.1, 0.06)
+    deadline_shares: ClassVar = (0.26, 0.06)
 
     asked: Hazards
     facts: DatasetFacts

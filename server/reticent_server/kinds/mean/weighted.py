@@ -24,7 +24,7 @@ Privacy: each value is a function of one record and of declared bounds; the prim
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,6 +83,8 @@ class WeightedEstimate(Estimate):
 @dataclass(frozen=True, slots=True)
 class WeightedMeanPlan(Planned):
     """A planned weighted mean."""
+
+    deadline_shares: ClassVar = (0.05, 0.06)
 
     rows: WeightedMeanMap
     n: int

@@ -20,6 +20,9 @@ ROBUST_QUANTILES = (
 PARTIAL_LIKELIHOOD = "Cox's partial likelihood"
 ROBUST_HAZARDS = "Robust (hazards with Mallows weights); Cox's partial likelihood may differ"
 ROBUST_LOCATION = "Robust (Huber's location); the mean may differ"
+COHORT_EFFECTS = (
+    "Effects by cohort and period (Callaway & Sant'Anna), of responses cut to the radius"
+)
 IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may differ"
 
 

@@ -18,6 +18,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import GramSum, QuantileTree, SumStep
 from reticent_server.errors import InvalidPrivacy
+from reticent_server.kinds.shared import answers
 from reticent_server.kinds.staggered_did.cells import (
     LENGTHS,
     CohortCellMap,
@@ -68,7 +69,7 @@ class StaggeredDidPlan(Planned):
     """Planned group–time effects. longest: no vector z is longer. expected: numbers of the cohorts
     by public facts. sd: of the response (None: not known). n: as the reply says."""
 
-    deadline_shares: ClassVar = (0.5, 0.5)
+    deadline_shares: ClassVar = (0.08, 0.04)
 
     panel: CohortPanel
     tree: QuantileTree
@@ -95,6 +96,7 @@ class StaggeredDidPlan(Planned):
             of_persons=self.panel.rows is not None,
             gaussian_counts=(),
             selections=(self.tree,),
+            answers=answers.COHORT_EFFECTS,
         )
 
     @property
@@ -136,7 +138,7 @@ class StaggeredDidPlan(Planned):
 
     def _result(self, cells: CohortCells, radius: float) -> StaggeredDidResult:
         first, last = self.panel.periods
-        answers = [
+        found = [
             controlled_effects(cells, first, self.level, never=never) for never in (True, False)
         ]
         starts = (None, *self.panel.dates)
@@ -147,14 +149,14 @@ class StaggeredDidPlan(Planned):
                 for start, size, used in zip(starts, sizes, cells.known, strict=True)
             ],
             periods=list(range(first, last + 1)),
-            never=answers[0],
-            not_yet=answers[1],
+            never=found[0],
+            not_yet=found[1],
             radius=radius,
             centre=self.panel.centre,
             confidence_level=self.level,
             estimand=_PERSONS if self.panel.rows else _ROWS,
             n=self.n,
-            warnings=self._warnings(cells, told=any(a is not None for a in answers)),
+            warnings=self._warnings(cells, told=any(a is not None for a in found)),
         )
 
     def _warnings(self, cells: CohortCells, *, told: bool) -> list[str]:

@@ -13,6 +13,7 @@ from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
+from reticent_server.kinds.hazard_regression.public_persons import RiskTable, expected
 from reticent_server.kinds.shared import answers
 from support.fits.hazards import (
     BETA,
@@ -237,6 +238,15 @@ def test_follow_up_stops_at_a_cumulative_hazard() -> None:
     person = Followed(np.zeros(1), np.array([2.0]), np.ones(1))
     score, _ = person.residuals(known, np.array([[1.0]]), np.eye(1), np.zeros(1))
     assert score[0, 0] == pytest.approx(-0.3)
+
+
+def test_the_expected_information_is_that_of_all_intervals() -> None:
+    rng, K = np.random.default_rng(1), 10
+    ends = np.arange(1.0, K + 1)
+    table = RiskTable(ends, rng.uniform(5, 20, K), np.linspace(500, 200, K), np.ones(K), 2)
+    U = rng.normal(size=(400, 3))
+    found = expected(table, U, U @ [0.3, -0.2, 0.1], 1000.0, rng.uniform(0.2, 1, 400))
+    np.testing.assert_allclose(found.information, found.each.sum(axis=0), rtol=1e-12, atol=1e-15)
 
 
 def test_growth_is_linear_downwards() -> None:

@@ -132,9 +132,14 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
         return {"x": x, "y": y}
 
     plan = CORRELATION.plan(facts(1000, **make()), Correlation(("x", "y"), method), BUSY)
-    level = np.mean([outcome(plan, block_of(**make())).p_value < 0.05 for _ in range(600)])
-    untold = method == "pearson" and law == "skewed"  # few records decide: no test is made
-    assert (0 if untold else LEVEL[0]) <= level <= LEVEL[1]
+    p = np.array([outcome(plan, block_of(**make())).p_value for _ in range(600)])
+    made = (
+        p < 1 if method == "pearson" else p <= 1
+    )  # where noise hides that a column varies, none is
+    assert "notes" in plan.forecast or np.mean(made) > 0.5
+    if law == "normal" or method != "pearson":  # of skewed ones few records decide
+        assert LEVEL[0] <= np.mean(p[made] < 0.05) <= LEVEL[1]
+    assert np.mean(p < 0.05) <= LEVEL[1]
 
 
 @pytest.mark.sample(2)
