@@ -25,6 +25,7 @@ class Estimate(Release):
 
     @property
     def value(self) -> float:
+        """The released estimate, with its noise, in the units of the question's answer."""
         return float(self.result["value"])
 
     @property
@@ -39,6 +40,7 @@ class Estimate(Release):
 
     @property
     def sampling_bse(self) -> float:
+        """The standard error without the privacy noise: √(bse² − privacy_bse²)."""
         return sqrt(max(0.0, self.bse**2 - self.privacy_bse**2))
 
     @property
