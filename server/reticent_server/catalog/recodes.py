@@ -90,6 +90,7 @@ def read_format(name: str, declared: Declared) -> str:
 
 
 def column_error(name: str, problem: str) -> CuratorError:
+    """An error of a schema file that names its column. problem: without a full stop."""
     return CuratorError(f"Column {name}: {problem}.")
 
 

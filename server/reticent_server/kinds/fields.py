@@ -31,8 +31,9 @@ Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + 
 Weights = Annotated[
     Name | None,
     Field(
-        description="A numeric column with declared bounds of at least 0: each record's scores are multiplied by it. The "
-        "noise is that of the largest weight, so a narrow upper bound gives smaller errors."
+        description="A numeric column with declared bounds of at least 0: each record's scores "
+        "are multiplied by it. The noise is that of the largest weight, so a narrow upper bound "
+        "gives smaller errors."
     ),
 ]
 By = Annotated[
@@ -42,7 +43,8 @@ By = Annotated[
 Cluster = Annotated[
     Name | None,
     Field(
-        description="A column with 10 to 512 declared levels, such as states: standard errors that hold where records of a "
-        "level have something in common (cluster-robust), for a quarter of the budget; newton, one row a person, only."
+        description="A column with 10 to 512 declared levels, such as states: standard errors "
+        "that hold where records of a level have something in common (cluster-robust), for a "
+        "quarter of the budget; newton, one row a person, only."
     ),
 ]

@@ -22,8 +22,9 @@ Its derivative in c is −2√(PQ) − 2θf ZZ′c. As ZZ′ ≤ √(ZZ′) ≤ 
 
     2 + 2 cos d + (θf/2)(Z − Z′)²,    |Z − Z′| ≤ |P − Q|/f = |sin(φ + ψ) sin d|/f ≤ |sin d|/f.
 
-The last term is at most (θ/2f) sin²d ≤ sin²d ≤ 2(1 − cos d), so N² ≤ 4A = ρ_g. For more meat, B = B₀
-+ B₁ with B₀ that of the claim: ‖zzᵀ − z′z′ᵀ‖² ≤ 2, so B₁ adds at most what that part of ρ_m is. ∎
+The last term is at most (θ/2f) sin²d ≤ sin²d ≤ 2(1 − cos d), so N² ≤ 4A = ρ_g. For more meat,
+B = B₀ + B₁ with B₀ that of the claim: ‖zzᵀ − z′z′ᵀ‖² ≤ 2, so B₁ adds at most what that part of ρ_m
+is. ∎
 
 For f ≥ ½ no more is free: at P = Q = f the bound is 4 + 2f(θ − 1)x where c = −1 + x, x small.
 

@@ -76,7 +76,8 @@ LEANING = 0.2  # of ‖G‖₂ E: on 13 pairs of real tables it was 0 to .2
 TYPICAL = 3.7  # C of a plan where noise hides the pair: 1 of 1,000 normal pairs is farther
 _CLEAR = 30.0
 """Records over half of those beyond C, from which a plan takes C as of normal pairs: forecasts are
-then .85 to 1.1 of the released noise (n = 500 to 20,000, epsilon .5 to 4), below .6 to .8 with TYPICAL."""
+then .85 to 1.1 of the released noise (n = 500 to 20,000, epsilon .5 to 4), below .6 to
+.8 with TYPICAL."""
 _UNIT = 2.0  # the mean of ‖w‖² of white pairs
 _NORMAL_SQUARES = 8.0  # the mean of ‖w‖⁴ of normal ones
 VARIES = 4.0
@@ -93,8 +94,8 @@ ESTIMAND = "Pearson's correlation"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairMoments:
-    """Released: N, mean (2,) and covariance (2, 2) of w; s: the noise of an entry of the diagonal of
-    the sums, a: the weight of a record's 1.
+    """Released: N, mean (2,) and covariance (2, 2) of w; s: the noise of an entry of the diagonal
+    of the sums, a: the weight of a record's 1.
     """
 
     N: float

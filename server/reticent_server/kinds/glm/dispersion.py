@@ -6,7 +6,8 @@ With mean score G (in u = Wx̃) and mean χ-score H, both weighted by w, measure
     G = Jy/s − (D/d) J W⁻ᵀe₀ t                 y = W⁻ᵀ(θ* − θ),  t = ln s* − ln s
     H = mean w(ψ_k²(z) − κ_k) = (B/d) e₀ᵀW⁻¹Jy − (P₀₀/d) H_s t,   P = W⁻¹JW⁻ᵀ
 
-    D = ∂E ψ_c/∂ln s,  H_s = ∂(E ψ_k² − κ_k)/∂ln s  at a fixed law;  B = E[2ψ_k 1{|z| < k} T]/s,  T = y/μ
+    D = ∂E ψ_c/∂ln s,  H_s = ∂(E ψ_k² − κ_k)/∂ln s  at a fixed law
+    B = E[2ψ_k 1{|z| < k} T]/s,  T = y/μ
 
 so t = (H − (Bs/d) e₀ᵀW⁻¹G)/((P₀₀/d)(BsD/d − H_s)), and G + (D/d) J W⁻ᵀe₀ t is the score of θ at s*:
 linear in what is released, with a sandwich from the joint meat of (w u q, w χ). Without an

@@ -43,14 +43,18 @@ NO_LINK = (
 )
 LIKELIHOOD = (
     "what maximum likelihood estimates on all records in use; the scores of the few records with "
-    "the largest ones are cut, and intervals "
-    "allow for it"
+    "the largest ones are cut, and intervals allow for it"
 )
 NO_RISK = (
-    'With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask for family="poisson" of the same 0/1 response with '
-    'target="likelihood": its standard errors allow for the variance of a yes or no.'
+    "With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask "
+    'for family="poisson" of the same 0/1 response with target="likelihood": its standard errors '
+    "allow for the variance of a yes or no."
 )
-NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person by persons= with features such as mean(x) and any(y).'
+NO_PERSONS = (
+    'target="likelihood" is for tables with one row a person, not several rows: ask for '
+    'target="robust", which sums a person\'s scores first, or make one row of each person by '
+    "persons= with features such as mean(x) and any(y)."
+)
 GlmPlan = FitPlan[Start]
 
 

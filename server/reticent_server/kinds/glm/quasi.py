@@ -2,7 +2,7 @@
 """The quasi-likelihood score that families of generalised linear models share.
 
     score       w v q(y, η),   v = m(η) u,   q = [ψ_c(z) − a]·g(η)/m(η),   z = (y − μ)/(s√V)
-    curvature   w h(η) v vᵀ,   h = d·(g/m)²                    (Fisher scoring: h ≥ 0 does not depend on y)
+    curvature   w h(η) v vᵀ,   h = d·(g/m)²           (Fisher scoring: h ≥ 0 whatever y)
 
 so that a step is θ ← θ + unit·J⁻¹g. The leverage m keeps q and h bounded by public constants. On
 the way to a predictor that is off by N(0, v) the residuals z are spread by m√v/unit more, and fewer

@@ -3,10 +3,11 @@
 
 Constants, relative to residual scales s and to q coefficients:
 
-    R² = .8q … 8q  what noise a record's place adds is R times the score's bound; Koenker's weights are 1. The widest at
-                   which the noise is forecast below .35 of the sampling error (6 % of an interval's width) and
-                   the bandwidth need not grow for it
-    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it measures)
+    R² = .8q … 8q  the noise that a record's leverage adds is R times the score's bound; Koenker's
+                   weights are 1. The widest at which the noise is forecast below .35 of the
+                   sampling error (6 % of an interval's width) and the bandwidth need not grow
+    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it
+                   measures)
 
 The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of
 skewed errors wrong by more than its error at n = 20,000.

@@ -18,12 +18,12 @@ from reticent_server.kinds.shared.tables import level_axis
 
 MOST_CLUSTERS = 512  # what is taken off a variance grows with their number
 _PERSONS = (
-    "cluster is for tables with one row a person. With several rows a person errors are by person already: leave "
-    "cluster out, or make one row of each person."
+    "cluster is for tables with one row a person. With several rows a person errors are by person "
+    "already: leave cluster out, or make one row of each person."
 )
 _FEW = (
-    "cluster needs a column with {least:.0f} to {most} declared levels; {name} has {size}. Of fewer put the column "
-    "in the formula as a factor."
+    "cluster needs a column with {least:.0f} to {most} declared levels; {name} has {size}. Of "
+    "fewer put the column in the formula as a factor."
 )
 
 

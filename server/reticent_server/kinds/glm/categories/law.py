@@ -6,8 +6,10 @@ A record's predictors are η = Γu (P,), u its whitened regressors; S more param
 (S,), are common to all records. With s = (s_η, s_λ) the derivative of the log-likelihood of its
 level by (η, λ), and w = min(1, R²/‖u‖²),
 
-    score        w (s_η ⊗ u, s_λ)           ‖·‖² ≤ sup (R²‖s_η‖² + ‖s_λ‖²)           as ‖wu‖ ≤ R, w ≤ 1
-    information  w E[x xᵀ], x = (s_η ⊗ u, s_λ), the expectation by the law at (η, λ): it does not depend on the level
+    score        w (s_η ⊗ u, s_λ)
+                 ‖·‖² ≤ sup (R²‖s_η‖² + ‖s_λ‖²)                  as ‖wu‖ ≤ R, w ≤ 1
+    information  w E[x xᵀ], x = (s_η ⊗ u, s_λ), the expectation by the law at (η, λ): it does not
+                 depend on the level
                  ‖·‖² ≤ sup (R⁴‖I_ηη‖² + 2R²‖I_ηλ‖² + ‖I_λλ‖²)   (Frobenius), as w‖u‖² ≤ R²
 
 Each law says the two suprema; they are over all η and all levels, at the public λ of the step.

@@ -4,7 +4,7 @@
 P(y = k) = exp(ζ_k)/Σ exp(ζ_j), ζ = Hᵀη, H (K − 1, K) Helmert's orthonormal contrasts, so that no
 level is special to the noise. With π the probabilities and e the indicator of the record's level,
 
-    s = H(e − π)                ‖s‖ = ‖e − π‖ ≤ √2    (π ≥ 0, Σπ = 1; attained where another level is certain)
+    s = H(e − π)                ‖s‖ = ‖e − π‖ ≤ √2    (attained where another level is certain)
     I = H(diag π − ππᵀ)Hᵀ       ‖I‖_F ≤ ½             (attained by two levels of ½ each)
 
 The second: with a = Σπ², ‖diag π − ππᵀ‖_F² = a − 2Σπ³ + a², and a² ≤ Σπ·Σπ³ = Σπ³ (Cauchy), so it

@@ -18,7 +18,8 @@ from reticent_server.kinds.glm.quasi import QuasiScore
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
 _LIKELIHOOD_OFFSET = 2.5
 """The same of a likelihood: about three standard deviations of the predictors of 14 models of real
-tables. With 5 the first steps of a log link were noise, by which some ended 100 standard errors off.
+tables. With 5 the first steps of a log link were noise, by which some ended 100
+standard errors off.
 """
 _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2
 
