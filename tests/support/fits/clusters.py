@@ -27,8 +27,8 @@ COLUMNS = (
 
 
 def clustered_table(n: int, icc: float, seed: int, *, skewed: bool = False) -> dict[str, Any]:
-    """y = 1 + x + z + error of variance 1, a share `icc` of which is common to a cluster, as is half
-    of the variance of x; b: 0/1 of a logit that shares as much. skewed: exponential errors."""
+    """y = 1 + x + z + error of variance 1, a share `icc` of which is common to a cluster, as is
+    half of the variance of x; b: 0/1 of a logit that shares as much. skewed: exponential errors."""
     rng = np.random.default_rng(seed)
     g = rng.integers(0, G, n)
     common, own = rng.normal(size=G)[g], rng.normal(size=n)
