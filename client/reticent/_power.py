@@ -40,9 +40,8 @@ _PRECISION = 0.01  # relative, of an epsilon: a plan's forecast is no better tha
 _LARGEST_EFFECT = 10.0
 _HALF = 0.5  # of the records in each of two groups
 _MOST_RECORDS = 1e12
-_CERTAIN = (
-    1e4  # noncentrality beyond which a test of up to 64 groups sees the effect with certainty
-)
+# noncentrality beyond which a test of up to 64 groups sees the effect with certainty
+_CERTAIN = 1e4
 _HALVINGS = 200  # of an interval's logarithm: more than a float has
 
 Forecast = Callable[[float], Plan]

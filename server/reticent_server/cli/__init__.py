@@ -34,6 +34,7 @@ class _PlainFlagsGroup(TyperGroup):
     """The same, of a group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """As PlainFlags.get_params."""
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 

@@ -26,14 +26,12 @@ from reticent_server.domain.steps import (
 Recipe = Generator[Step, tuple[Released, ...], Any]
 
 _TOO_DEAR = "a plan costs more than it was offered"
-_COLD_NANOSECONDS = (
-    200  # of a cell: measured 100 for a cold read, and twice that for a busy machine
-)
+# of a cell: measured 100 for a cold read, and twice that for a busy machine
+_COLD_NANOSECONDS = 200
 DRAWING = 0.07  # of the planned time of an own profile's draws: measured .05
 _PASS_NANOSECONDS = 30  # of a cell in one pass: measured 10
-_COUNT_MS = (
-    0.02  # of the noise of one of many counts, on the machine whose pace is 1: measured .017
-)
+# of the noise of one of many counts, on the machine whose pace is 1: measured .017
+_COUNT_MS = 0.02
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class _Parser:
         self._steps: list[Step] = []
 
     def parse(self) -> Derived:
+        """The whole text. Raises InvalidFormula."""
         start = self._cursor
         text = start.text
         self._sum()

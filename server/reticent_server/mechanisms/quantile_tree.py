@@ -113,6 +113,7 @@ class _Node:
 
     @property
     def middle(self) -> int:
+        """The index of the probability that the node selects."""
         return (self.first + self.last) // 2
 
     def rank(self, probabilities: Sequence[Fraction]) -> Fraction:
@@ -120,6 +121,7 @@ class _Node:
         return (probabilities[self.middle] - self.below) / (self.above - self.below)
 
     def children(self, probabilities: Sequence[Fraction]) -> list["_Node | None"]:
+        """The sub-problems below and above the middle; None where there is no probability."""
         p, k = probabilities[self.middle], self.middle
         left = _Node(self.first, k - 1, self.below, p) if k > self.first else None
         right = _Node(k + 1, self.last, p, self.above) if k < self.last else None

@@ -52,9 +52,8 @@ from reticent_server.numerics.minimax import Program, signed_basis, smallest_max
 IntArray = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # a hundred times the rounding of E_k
-MOST_LEVELS = (
-    2.0**14
-)  # ηF_k on skewed data of 10⁸ records at ε = 1; beyond it a draw could take for ever
+# ηF_k on skewed data of 10⁸ records at ε = 1; beyond it a draw could take for ever
+MOST_LEVELS = 2.0**14
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -123,6 +123,7 @@ class PairEstimate:
 
     @classmethod
     def of(cls, frame: PairFrame, moments: PairMoments) -> "PairEstimate":
+        """From released moments: r by the covariance in the data's units, floored by its noise."""
         V = floored(moments.covariance, max(moments.s / moments.N, _LEAST))
         B = np.linalg.inv(frame.W)
         S = B @ V @ B.T
@@ -143,6 +144,7 @@ class PairEstimate:
         return self.moments.s**2 * (float(np.sum(self.G**2)) + of_mean) / self.moments.N**2
 
     def allowance(self, cut: RowCut) -> float:
+        """What the cut of the largest scores may have moved r by. cut: the released one."""
         return LEANING * self.most * cut.excess / self.moments.N
 
 

@@ -37,10 +37,12 @@ class GammaDispersion:
     k: float = SCALE_CUT
 
     def bound(self, score: Score) -> float:
+        """max(k² − κ, κ), κ at the score's scale."""
         kappa = self._kappa(score)
         return max(self.k**2 - kappa, kappa)
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) ψ_k²(z) − κ."""
         z = np.clip(quasi(score).residual(y, eta), -self.k, self.k)
         return np.asarray(z * z - self._kappa(score))
 
@@ -48,6 +50,7 @@ class GammaDispersion:
         return gamma_moments(score.scale**2, score.scale**2, self.k)[2]
 
     def step(self, score: Score, J: FloatArray, transform: FloatArray) -> JointStep:
+        """Solves the two equations of the module's docstring for θ and ln s."""
         q, s, c, back = len(J), score.scale, quasi(score).c, np.linalg.inv(transform)
         d = gamma_moments(s * s, s * s, c)[1]
         D, H_s = (_slope(s, cut, which) for cut, which in ((c, 0), (self.k, 2)))

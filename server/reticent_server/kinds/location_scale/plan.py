@@ -131,6 +131,7 @@ class LocationScalePlan(Planned):
 
     @property
     def notes(self) -> list[str]:
+        """Warnings of the reply that public facts decide."""
         return [NO_PROFILE] if self.own_profile else []
 
     @property

@@ -49,9 +49,8 @@ from reticent_server.kinds.location_scale.step import (
 from reticent_server.numerics.psi import Huber
 
 _LEAST_SHARE = 0.002  # of n: the least number of records in use that sums are divided by
-_MEAT_SD = (
-    0.5  # relative, of ψ's third and fourth moments about the normal law's before the release
-)
+# relative, of ψ's third and fourth moments about the normal law's before the release
+_MEAT_SD = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

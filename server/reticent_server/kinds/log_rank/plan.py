@@ -36,9 +36,8 @@ from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMa
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.mechanisms import running_counts
 
-_PILOT_SHARE = (
-    30  # per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
-)
+# per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
+_PILOT_SHARE = 30
 
 
 # planned milliseconds, of which deadline_shares takes a fifteenth: of a group in a stratum, tenths

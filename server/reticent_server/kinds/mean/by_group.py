@@ -69,6 +69,7 @@ class GroupMeanPlan(Planned):
 
     @property
     def groups(self) -> Groups:
+        """The groups that are compared, in the reply's order."""
         return self.map_fn.groups
 
     @property

@@ -64,10 +64,12 @@ class WeightedMeanMap:
 
     @property
     def centre(self) -> float:
+        """The middle of the declared bounds."""
         return (self.column.lower + self.column.upper) / 2
 
     @property
     def half(self) -> float:
+        """Half of the declared width, by which values are scaled to [−1, 1]."""
         return (self.column.upper - self.column.lower) / 2
 
 
@@ -93,6 +95,7 @@ class WeightedMeanPlan(Planned):
 
     @property
     def parts_asked(self) -> tuple[VectorSum, GramSum]:
+        """The sums of weights and weighted values, and their squares, which share ρ."""
         squares = self.rho_units // _SQUARES
         return VectorSum(2, 1.0, self.rho_units - squares), GramSum(2, sqrt(2), squares)
 

@@ -66,28 +66,34 @@ class QuantileModel:
 
     @property
     def answers(self) -> str:
+        """The sentence for quantiles with bounded leverage."""
         return ROBUST_QUANTILES
 
     @property
     def tuning(self) -> float | None:
+        """None: residuals are not cut."""
         return None
 
     @property
     def nanoseconds(self) -> int:
+        """Of Φ and φ, of each record."""
         return _NANOSECONDS
 
     @property
     def cut_words(self) -> trust.CutWords:
+        """The sentences for lines."""
         return trust.OF_LINES
 
     @property
     def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
         return True
 
     def check(self, response: Term) -> None:
         """Any response will do."""
 
     def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        """Centre, scale and ties of the public responses (rows,)."""
         return public_response(term, values)
 
     def location(self, response: PublicResponse, *, intercept: bool) -> Location:
@@ -100,15 +106,18 @@ class QuantileModel:
         return centre + float(ndtri(self.tau))
 
     def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "QuantileModel":
+        """With the radius and the bandwidth for the smallest error, always."""
         radius = planned_radius(sizes, rho, self.tau, heavy_below(ground, sizes.size))
         return replace(
             self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
         )
 
     def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
+        """The smoothed scores at τ and the bandwidth."""
         return QuantileFamily(self.tau, self.bandwidth, ground.spread)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
+        """Bound and expected curvature of the score at the last bandwidth."""
         score = QuantileScore(self.tau, self.bandwidth, 1.0, fine=True)
         bound = score.curvature_bound
         rms = sqrt(self.tau * (1 - self.tau))
@@ -117,9 +126,11 @@ class QuantileModel:
         )
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
+        """What is to be said where many responses have one value."""
         return list(trust.quantiles(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002 - one interface
+        """The fit itself."""
         return fit
 
     def described(

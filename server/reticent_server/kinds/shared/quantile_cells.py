@@ -118,7 +118,9 @@ class Selecting(Planned):
 
     @property
     @abstractmethod
-    def step(self) -> SumStep: ...
+    def step(self) -> SumStep:
+        """The step that releases the selected cells."""
+
     @abstractmethod
     def members(self, released: Released) -> dict[str, Any]:
         """The members of its result."""

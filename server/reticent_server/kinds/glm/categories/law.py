@@ -32,24 +32,32 @@ class Latent:
 
 
 class CategoryLaw(Protocol):
-    """A law of a response with `levels` K. predictors: P. spacings: S. most: sup of an eigenvalue
-    of I_ηη."""
+    """A law of a response with K levels, by P linear predictors η and S shared parameters λ."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in queries."""
+
     @property
     def words(self) -> str:
         """The words of the estimand."""
         ...
 
     @property
-    def levels(self) -> int: ...
+    def levels(self) -> int:
+        """K."""
+
     @property
-    def predictors(self) -> int: ...
+    def predictors(self) -> int:
+        """P, the number of linear predictors."""
+
     @property
-    def spacings(self) -> int: ...
+    def spacings(self) -> int:
+        """S, the number of parameters that all records share."""
+
     @property
-    def most(self) -> float: ...
+    def most(self) -> float:
+        """The largest eigenvalue of I_ηη at any predictor."""
 
     def start(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(η (P,), λ (S,)) at which the levels have the public shares (K,)."""

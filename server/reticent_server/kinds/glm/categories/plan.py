@@ -71,12 +71,10 @@ RADIUS = 2.0  # R² for each coefficient: the binomial family's
 # of the information at the start: mean information once a model explains some of the responses
 _EXPLAINED = 0.7
 _LEAST_SHARE = 0.002  # of a level, that a start assumes
-_NANOSECONDS = (
-    12  # planned for one entry of a record in one pass: measured 4 (multinomial) to 8 (ordinal)
-)
-_PRODUCTS_A_MS = (
-    2  # squared parameters of which the work between two passes takes 1 ms; measured: 3 to 11
-)
+# planned for one entry of a record in one pass: measured 4 (multinomial) to 8 (ordinal)
+_NANOSECONDS = 12
+# squared parameters of which the work between two passes takes 1 ms; measured: 3 to 11
+_PRODUCTS_A_MS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -134,28 +134,35 @@ class FittedFamily:
 
     @property
     def start(self) -> float:
+        """The scale of the public start."""
         return self.begun.scale
 
     @property
     def offset(self) -> float:
+        """Of the link: less where the target is maximum likelihood, times the rows' spread."""
         return (_LIKELIHOOD_OFFSET if self.likelihood else _OFFSET) * self.spread
 
     @property
     def shape(self) -> float:
+        """The relative error of the expected curvature that separated or rare responses make."""
         return _SHAPE
 
     @property
     def residuals(self) -> Residuals | None:
+        """The family's measure of the scale; None where that is known."""
         return self.family.residuals(self.begun)
 
     @property
     def joint(self) -> Joint | None:
+        """The family's equation of the scale, where the design has an intercept."""
         return self.family.joint() if self.intercept else None
 
     def score(self, scale: float, remaining: int = 0) -> QuasiScore:  # noqa: ARG002 - one interface
+        """The family's score at c; the same in all steps."""
         return self.family.score(self.c, scale, self.begun)
 
     def whole(self, scale: float) -> LikelihoodScore | None:
+        """The likelihood's score, with the tail of public responses beside it."""
         score = self.family.likelihood(scale, self.begun)
         return None if score is None else score.beside(self.distances)
 
