@@ -501,7 +501,7 @@ class Methods:
         `per`, of persons.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: Of a data set with several rows a person: `any` counts persons with such a row,
           once each, with less noise.
 
@@ -530,7 +530,7 @@ class Methods:
         """Mean of a bounded column over the records in use.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
 
@@ -560,7 +560,7 @@ class Methods:
         """Sum of a column in this table; its interval counts the privacy noise alone.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
 
@@ -589,7 +589,7 @@ class Methods:
         of every column, by group.
 
         - columns: Those that are described; all of them without it.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
         >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
@@ -619,7 +619,7 @@ class Methods:
 
         - bins: Edges; None: levels, whole numbers.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
 
@@ -678,7 +678,7 @@ class Methods:
         """Quantiles at any probabilities; larger probabilities never have smaller values.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
@@ -767,7 +767,7 @@ class Methods:
 
         - mechanism: "exponential", "smooth_sensitivity" or "ptr".
         - where: For the exponential mechanism only.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
@@ -947,7 +947,7 @@ class Methods:
         - effects: person: an intercept of every person, of a data set with several rows a
           person (the within estimator; newton only). Terms that are the same in all rows of a
           person are not identifiable then.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; newton, without by, only.
         - working_correlation: 0 to 0.95. Of any two rows of a person, of a data set with
@@ -1196,7 +1196,7 @@ class Methods:
         - offset: A numeric column that is added to the predictor, in the link's units.
         - exposure: A column of time or persons at risk with a lower bound above 0, in the link
           log: exp(coefficient) is a ratio of rates.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; binomial with the logit link or gaussian, newton, without by or tuning, only.
         - target: "robust" or "likelihood". likelihood: what maximum likelihood estimates on all
@@ -1366,7 +1366,7 @@ class Methods:
         - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
 
         >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
         >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
@@ -1712,7 +1712,7 @@ class Methods:
         - proportionality: 2 to 8. Also test whether hazards are proportional, with coefficients
           by so many bins of time (2 to 8, of about as many events each; 3 for a start), for a
           quarter of the cost; None: no test.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         >>> found = ds.hazard_regression("Surv(days, sold) ~ grade", by="waterfront", epsilon=2.0)

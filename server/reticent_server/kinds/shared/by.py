@@ -115,8 +115,8 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery(f"The data set has no column {name}, which by names.")
-    if column.kind.is_number:
-        raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
+    if not column.kind.is_whole:
+        raise InvalidQuery("by must be a categorical, boolean or integer column.")
     if name in used:
         raise InvalidQuery(
             f"by must be another column than those that are summarised; {name} is one."
