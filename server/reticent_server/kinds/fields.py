@@ -37,7 +37,9 @@ Weights = Annotated[
 ]
 By = Annotated[
     Name | None,
-    Field(description="A categorical, boolean or integer column; one answer a level, all in one charge."),
+    Field(
+        description="A categorical, boolean or integer column; one answer a level, all in one charge."
+    ),
 ]
 Cluster = Annotated[
     Name | None,
