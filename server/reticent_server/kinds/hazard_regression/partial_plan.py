@@ -40,7 +40,7 @@ from reticent_server.fitting.public.coordinates import Coordinates, public_coord
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.row_tail import allowance_covariance
-from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
+from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import UNBOUNDED

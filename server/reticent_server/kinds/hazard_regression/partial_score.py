@@ -35,7 +35,7 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.curvature import Growing, ScoreCurvature, log_link
 from reticent_server.fitting.maps import FitState, coordinates, on_lattice, standardised
 from reticent_server.fitting.row_tail import LEANING, LengthGrid, TailShape, tail_shape
-from reticent_server.fitting.trust import LIKELIHOOD_BEND
+from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.kinds.hazard_regression.offset import centred
 from reticent_server.kinds.hazard_regression.strata import ONE_STRATUM

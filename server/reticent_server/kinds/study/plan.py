@@ -42,6 +42,7 @@ from reticent_server.fitting.own_profile import (
 from reticent_server.fitting.person_scores import Lengths
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import draw_public_rows
+from reticent_server.fitting.trust.thresholds import CLIPPING_TOLD
 from reticent_server.kinds.shared.answers import LEAST_SQUARES
 from reticent_server.kinds.study.main import (
     SCORE_LIMIT,
@@ -91,9 +92,6 @@ _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _PERSON_SCORE = 6.0
 _SCORE_LENGTHS = 0.03  # share of ρ, as in a regression of persons
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
-_TYPICAL = (
-    0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
-)
 _FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 # nanoseconds of one product of two rows of a person, for lengths and for their integers (measured
@@ -548,7 +546,7 @@ def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
         "several times that) from least "
         "squares of all records. The profile shows which columns have such tails."
     )
-    return [said] if moved >= _TYPICAL else []
+    return [said] if moved >= CLIPPING_TOLD.value else []
 
 
 def _group(

@@ -11,7 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.fitting.trust import BARED
+from reticent_server.fitting.trust.thresholds import BARED
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.leaning import NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
