@@ -245,7 +245,7 @@ class PartialScore(PlainScore):
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
-        """What public persons' cut scores lean to is allowed for beside it (partial_newton.allowed)."""
+        """What public persons' cut scores lean to is allowed for beside it (last_steps.allowed)."""
         return LEANING if self.weighed else _LEANING
 
     def expected_shape(self) -> TailShape:
