@@ -23,9 +23,10 @@ from reticent_server.fitting.cluster_scores import (
     clustered,
     shift_of,
 )
-from reticent_server.fitting.fit_plan import FitGround, FitPlan
+from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import FitState, ScoreMap, on_lattice
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.standard_fit import StandardFit

@@ -22,8 +22,9 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
+from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES, family_of

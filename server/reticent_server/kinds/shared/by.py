@@ -24,9 +24,9 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.fit_plan import RegressionModel
 from reticent_server.fitting.group_fits import GroupFits, GroupRegression, Strata, plan_group_fits
 from reticent_server.fitting.influence.whole import no_calibration
+from reticent_server.fitting.regression_model import RegressionModel
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.kinds.shared.groups import MAX_GROUPS, Groups

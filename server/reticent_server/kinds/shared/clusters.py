@@ -12,7 +12,7 @@ from reticent_server.fitting.cluster_plan import ClusterPlan
 from reticent_server.fitting.cluster_scores import SHARE, ClusterParts, LevelClusters
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.special_columns import reading
-from reticent_server.fitting.trust import LEAST_CLUSTERS
+from reticent_server.fitting.trust.thresholds import LEAST_CLUSTERS
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import level_axis
 
