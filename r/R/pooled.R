@@ -7,7 +7,7 @@ pooled <- function(protocol, datasets, weights = c("people", "precision"), resum
   datasets <- Map(function(site, each) under_protocol(terms, site, each), terms$sites, datasets[terms$sites])
   problems <- unlist(Map(function(site, each) site_problems(terms, site, each), terms$sites, datasets))
   if (length(problems)) raise(paste("Nothing was asked or charged.", paste(problems, collapse = " ")), "invalid_query")
-  covered <- vapply(terms$sites, function(site) isTRUE(do.call(plan, c(list(datasets[[site]], "study"), site_asked(terms, site)))$covered), NA)
+  covered <- vapply(terms$sites, function(site) isTRUE(do.call(plan, c(list(datasets[[site]], "study"), site_asked(terms, site)))$budget$covered), NA)
   if (!all(covered) && !resume) {
     raise(paste0(
       "Nothing was asked or charged: the budgets at ", listed(terms$sites[!covered]), " do not cover it. Where a site has answered this ",

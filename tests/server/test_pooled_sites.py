@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.__main__ import main
 from reticent._http import LARGEST
 from reticent_server.access.secret_places import place_of
 from reticent_server.certificate.signing import sign
@@ -152,6 +154,24 @@ def test_a_site_that_has_withdrawn_stops_all_before_any_charge(sites: Sites) -> 
     with pytest.raises(reticent.PolicyRefused, match="withdrawn"):
         reticent.pooled(agreed, sites.datasets)
     assert sites.left == before
+
+
+def test_the_command_line_asks_several_servers_with_a_key_each(
+    sites: Sites,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "protocol.json").write_text(json.dumps(AGREED | {"epsilon": 19.0}))
+    words = ["pooled", str(tmp_path / "protocol.json"), str(tmp_path / "pool.json"), "--resume"]
+    for name, url in sites.urls.items():
+        monkeypatch.setenv(f"RETICENT_KEY_{name.upper()}", sites.installations[name].keys["ana"])
+        words += ["--site", f"{name}={url}/people"]
+    assert main([*words, "--ols", "y ~ x + site"]) == 0
+    assert "site[south]" in capsys.readouterr().out
+    assert reticent.load_pooled(tmp_path / "pool.json").nobs == 800
+    assert main([*words[:3], "--site", "north"]) == 1
+    assert "NAME=URL/DATASET" in capsys.readouterr().err
 
 
 class Hostile(httpx.BaseTransport):
