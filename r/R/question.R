@@ -25,6 +25,7 @@ question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, s
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
+  if (!is.null(dataset$protocol)) body$protocol <- dataset$protocol
   if (length(wanted) > 0) body$wanted <- wanted
   body
 }
