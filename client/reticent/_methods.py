@@ -174,7 +174,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("working_correlation", NUMBER, None, keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -236,7 +237,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -916,7 +918,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         working_correlation: float | None = None,
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -956,7 +959,9 @@ class Methods:
           whatever the rows have in common.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -978,6 +983,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "working_correlation": working_correlation,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
@@ -1164,7 +1170,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         target: Literal["robust", "likelihood"] = "robust",
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1205,7 +1212,9 @@ class Methods:
           bounded, which moves what is estimated.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -1226,6 +1235,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "target": target,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)

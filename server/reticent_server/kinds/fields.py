@@ -40,9 +40,17 @@ By = Annotated[
     Field(description="A categorical or boolean column; one answer a level, all in one charge."),
 ]
 Cluster = Annotated[
-    Name | None,
+    Name | tuple[Name, Name] | None,
     Field(
         description="A column with 10 to 512 declared levels, such as states: standard errors that hold where records of a "
-        "level have something in common (cluster-robust), for a quarter of the budget; newton, one row a person, only."
+        "level have something in common (cluster-robust), for a quarter of the budget; or two columns (two-way). Newton, "
+        "one row a person, only."
+    ),
+]
+Strata = Annotated[
+    Name | None,
+    Field(
+        description="A column of a survey's strata, with `cluster` its primary sampling units: the combinations of both, "
+        "10 to 512, are the clusters."
     ),
 ]
