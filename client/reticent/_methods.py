@@ -58,6 +58,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -67,6 +69,9 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "describe": Question(
@@ -523,6 +528,8 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -535,11 +542,22 @@ class Methods:
         - by: A categorical or boolean column; one answer a level, all in one charge.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "weights": weights}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer
@@ -553,22 +571,41 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["first", "last"] | None = None,
+        weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
-        """Sum of a column in this table; its interval counts the privacy noise alone.
+        """Sum of a column in this table; its interval counts the privacy noise alone. With
+        weights, cluster or strata: the total of the population that a survey was drawn from,
+        with its design's error.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical or boolean column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          the total is Σwx. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "per": per}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "per": per,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("sum", values, spending)
         return answer

@@ -6,13 +6,13 @@ count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, per =
   ask(dataset, "count", fields, epsilon, delta, idempotency_key)
 }
 
-private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, weights = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by, weights = weights)
+private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, weights = NULL, cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, weights = weights, cluster = cluster, strata = strata)
   ask(dataset, "mean", fields, epsilon, delta, idempotency_key)
 }
 
-private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by, per = per)
+private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, weights = NULL, cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, per = per, weights = weights, cluster = cluster, strata = strata)
   ask(dataset, "sum", fields, epsilon, delta, idempotency_key)
 }
 

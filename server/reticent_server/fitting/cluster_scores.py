@@ -70,6 +70,7 @@ G_e. Attack: tests/privacy/test_cluster_privacy.py.
 
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,11 +136,11 @@ class LevelClusters:
 
     def places(self, block: Block) -> NDArray[np.int64]:
         """(rows,) which cluster a record is in; −1 for none."""
-        found: NDArray[np.int64] = np.int64(0)  # type: ignore[assignment]
+        found: Any = 0
         for name, codes in zip(self.columns, self.codes, strict=True):
             place = level_places(codes, block.columns[name])
             found = np.where((found < 0) | (place < 0), -1, found * len(codes) + place)
-        return found
+        return np.asarray(found, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -264,7 +265,7 @@ def _of_clustering(
     A: FloatArray, B: FloatArray, sums: Released, numbers: Released, clusters: LevelClusters
 ) -> Between:
     """D of one clustering. A: to θ, over n."""
-    counts = _Counts.of(numbers)
+    counts = Counts.of(numbers)
     stacked = sums.values.reshape(len(B), clusters.size)
     if clusters.strata is None:
         centred = stacked - np.outer(stacked.sum(axis=1), counts.shares)
@@ -303,7 +304,7 @@ def in_strata(sums: FloatArray, there: BoolArray, strata: int) -> tuple[FloatArr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Counts:
+class Counts:
     """there (G,): the levels whose number of records is above its noise. shares (G,): n_g/n of
     those; present, effective: G and G_e, 2 at least."""
 
@@ -313,7 +314,7 @@ class _Counts:
     effective: float
 
     @classmethod
-    def of(cls, released: Released) -> "_Counts":
+    def of(cls, released: Released) -> "Counts":
         counts = released.values
         there = np.asarray(trust.clear(counts, released.sd), dtype=bool)
         present = max(float(there.sum()), 2.0)

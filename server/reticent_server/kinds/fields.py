@@ -47,6 +47,20 @@ Cluster = Annotated[
         "one row a person, only."
     ),
 ]
+Unit = Annotated[
+    Name | None,
+    Field(
+        description="A column of a survey's primary sampling units, 10 to 512 with `strata`: the error is that of their "
+        "design (with replacement), with the design effect."
+    ),
+]
+UnitStrata = Annotated[
+    Name | None,
+    Field(
+        description="A column of a survey's strata; units are the combinations of both. Without `cluster` records are "
+        "drawn one by one in each."
+    ),
+]
 Strata = Annotated[
     Name | None,
     Field(

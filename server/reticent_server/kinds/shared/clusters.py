@@ -70,10 +70,10 @@ def clusterings_of(
     combinations'. Raises InvalidQuery."""
     if isinstance(names, str):
         columns = (names,) if strata is None else (strata, names)
-        return (_checked(clusters_of(facts, columns, stratified=strata is not None)),)
+        return (checked(clusters_of(facts, columns, stratified=strata is not None)),)
     if strata is not None or names[0] == names[1]:
         raise InvalidQuery(_TWO)
-    each = tuple(_checked(clusters_of(facts, (name,))) for name in names)
+    each = tuple(checked(clusters_of(facts, (name,))) for name in names)
     both = clusters_of(facts, names)
     return (*each, both) if both.size <= MOST_CLUSTERS else each
 
@@ -96,7 +96,7 @@ def _codes(facts: DatasetFacts, name: str) -> tuple[float, ...]:
     return tuple(axis.lower + k for k in range(axis.size))
 
 
-def _checked(clusters: LevelClusters) -> LevelClusters:
+def checked(clusters: LevelClusters) -> LevelClusters:
     """Those of errors by cluster. Raises InvalidQuery."""
     if LEAST_CLUSTERS.value <= clusters.size <= MOST_CLUSTERS:
         return clusters
