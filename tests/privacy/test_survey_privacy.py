@@ -42,7 +42,8 @@ def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(nam
     found = [share for _, share in farthest_records(second, extreme_records())]
     assert all(share <= 1 for share in found)
     m = second.map_fn.m  # type: ignore[union-attr]
-    assert found[0] > 0.999 / (1 + abs(m))  # ends are (1 ± m)/(1 + |m|) from m
+    apart = 1 / (1 + abs(m))  # z = ±1; two records of z = −sign(m) in two cells are √½ apart
+    assert found[0] == pytest.approx(max(apart, sqrt(0.5)), rel=1e-3)
     assert found[2] == pytest.approx(1)
     assert 0.999 < max(share for _, share in farthest_records(first, extreme_records())) <= 1
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Means and totals of a survey's design: the linearised errors of R's survey, with the noise."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from reticent_server.domain.steps import Released
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds import registry
 from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.shared.survey import Variance
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.mechanisms import registry as mechanisms
 from support.fits.clusters import G, asked, clustered_facts, clustered_table
@@ -128,6 +131,34 @@ def test_where_noise_hides_the_units_the_interval_is_the_whole_range() -> None:
     few["g"] = few["g"] % 3
     result = asked(CLUSTERED, 30.0, few)[1].result
     assert any("fewer than 10" in said for said in result["warnings"])
+
+
+def test_noise_is_taken_off_on_average_and_told() -> None:
+    """Sums of units with noise that is twice as long as they are, over 400 draws."""
+    plan, _ = asked(CLUSTERED, 1.0, surveyed(8))
+    rng, cells = np.random.default_rng(5), 3 * G
+    exact = rng.normal(scale=50.0, size=cells)
+    squares, numbers = Released(np.diag([N, N, 100.0]), 1.0), Released(np.full(cells, 99.0), 1.0)
+    found = []
+    for _ in range(400):
+        sums = Released(exact + 100 * rng.normal(size=cells), 100.0)
+        V = plan._variance((sums, squares, numbers))
+        found.append(V.value)
+        assert V.noise == pytest.approx(100**2 * cells / V.value)
+    means = exact.reshape(3, G).mean(axis=1)
+    own = G / (G - 1) * np.sum((exact.reshape(3, G) - means[:, None]) ** 2)
+    assert np.mean(found) == pytest.approx(own, rel=0.1)
+
+
+def test_the_error_counts_sampling_and_noise() -> None:
+    plan, _ = asked(CLUSTERED, 1.0, surveyed(8))
+    squares = Released(np.diag([N, N, 100.0]), 1.0)
+    V = Variance(value=90.0, allowed=10.0, noise=1.0, freedom=20.0, units=30.0)
+    result = plan._reply(1.0, V, 0.03, 0.4, (N, True), squares)
+    assert result.standard_error == pytest.approx(0.5)
+    assert result.degrees_of_freedom == pytest.approx(20 * (0.25 / 0.09) ** 2)
+    hidden = plan._reply(1.0, replace(V, noise=21.0), 0.03, 0.4, (N, True), squares)
+    assert hidden.confidence_interval == (-10.0, 10.0)
 
 
 REFUSED: list[tuple[Any, str]] = [
