@@ -58,6 +58,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -67,6 +69,9 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "describe": Question(
@@ -174,7 +179,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("working_correlation", NUMBER, None, keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -236,7 +242,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -521,6 +528,8 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -533,11 +542,22 @@ class Methods:
         - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "weights": weights}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer
@@ -551,22 +571,41 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["first", "last"] | None = None,
+        weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
-        """Sum of a column in this table; its interval counts the privacy noise alone.
+        """Sum of a column in this table; its interval counts the privacy noise alone. With
+        weights, cluster or strata: the total of the population that a survey was drawn from,
+        with its design's error.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          the total is Σwx. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "per": per}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "per": per,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("sum", values, spending)
         return answer
@@ -916,7 +955,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         working_correlation: float | None = None,
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -956,7 +996,9 @@ class Methods:
           whatever the rows have in common.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -978,6 +1020,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "working_correlation": working_correlation,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
@@ -1164,7 +1207,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         target: Literal["robust", "likelihood"] = "robust",
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1205,7 +1249,9 @@ class Methods:
           bounded, which moves what is estimated.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -1226,6 +1272,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "target": target,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)

@@ -57,12 +57,14 @@ from reticent_server.fitting.trust.words import (
     FEW_EVENTS,
     FEW_IN_GROUP,
     FEW_PERSONS,
+    FEW_UNITS,
     INFORMATION_UNKNOWN,
     NOT_ARRIVED,
     SAME_IN_ALL_ROWS,
     SPREAD_UNKNOWN,
     TIED_QUANTILE,
     TIED_ROBUST,
+    UNITS_HIDDEN,
     UNSETTLED,
 )
 
@@ -192,6 +194,16 @@ def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
 def few_clusters(present: float) -> TrustVerdict:
     """Of standard errors between so many levels of a public column."""
     return _declined(FEW_CLUSTERS) if present < LEAST_CLUSTERS.value else SOUND
+
+
+def few_units(present: float) -> str:
+    """What is said of a survey with so few sampling units; empty of enough."""
+    return FEW_UNITS if present < LEAST_CLUSTERS.value else ""
+
+
+def units_hidden(noise: float) -> str:
+    """What is said where so much noise, over what is left, was taken off; empty of less."""
+    return UNITS_HIDDEN if noise > CLUSTER_NOISE.value else ""
 
 
 def told_from_clusters(noise: FloatArray) -> BoolArray:

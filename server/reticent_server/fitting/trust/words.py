@@ -15,6 +15,15 @@ CLUSTERS_HIDDEN = (
     "fewer terms or a column with fewer levels (10 at least) would help; or put the column in the formula as a factor, "
     "and ask for errors by row."
 )
+FEW_UNITS = (
+    "No interval is known: fewer than 10 sampling units have records that are told from none. Name "
+    "coarser units or ask with weights alone."
+)
+UNITS_HIDDEN = (
+    "No interval is known: noise hides how much sampling units differ. A larger epsilon or coarser "
+    "units would help; weights alone take records as drawn one by one."
+)
+NO_WEIGHTS = "No interval is known: the sum of weights is not above its noise."
 CLUSTERS_TOLD = (
     "Errors by {column}: where records of a level have nothing in common, sampling errors are about {wider:.2g} times "
     "those by row, as noise hides that they have nothing; the more levels multiply them, the less noise adds."

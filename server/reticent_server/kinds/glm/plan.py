@@ -219,7 +219,10 @@ def asked_model(query: Glm) -> GlmModel:
         raise InvalidQuery(NO_RISK)
     planned = isinstance(query.tuning, str)
     tuning = query.tuning if isinstance(query.tuning, float | int) else None
-    return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned, whole)
+    default = (
+        law.clustered_tuning or law.tuning if whole and query.cluster is not None else law.tuning
+    )
+    return GlmModel(law, tuning or default, law.radius, query.dispersion, planned, whole)
 
 
 def checked_response(design: Design, law: GlmFamily) -> Term:
