@@ -133,7 +133,6 @@ KIND = Kind(
         LinearRegression("y ~ x", loss="squared", by="g"),
         LinearRegression("y ~ x", fit_statistics=True),
         LinearRegression("y ~ x", loss="squared", cluster="k"),
-        LinearRegression("y ~ x", loss="squared", cluster=("k", "g")),
         LinearRegression("y ~ x", loss="squared", cluster="k", strata="g"),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
