@@ -189,6 +189,7 @@ def test_the_digest_is_of_the_content_only() -> None:
         ({"study": {"variables": ["y", "lump(g, 3)"]}}, "released"),
         ({"study": {"variables": ["y", "z"]}}, "nothing of z"),
         ({"epsilon": None}, "positive"),
+        ({"epsilon": 10**400}, "positive"),
         (
             {
                 "study": {"variables": ["y", "poly(x, 2)"]},

@@ -19,7 +19,7 @@ import reticent
 from reticent_server.certificate.signing import opened_detached
 from reticent_server.cli import protocol as commands
 from reticent_server.database import writing
-from reticent_server.domain.protocol import Agreed, canonical_json
+from reticent_server.domain.protocol import LARGEST, Agreed, canonical_json
 from reticent_server.errors import CuratorError, InvalidRequest
 from support.installations.small import Api, Installation, opened
 
@@ -207,6 +207,11 @@ def test_a_signature_is_of_one_protocol_and_by_the_key_that_it_states(desk: Desk
 
 
 CHANGED: list[dict[str, Any]] = [
+    {"epsilon": 10**400},
+    {"title": 10**400},
+    {"sites": {"north": {"bounds": {"y": []}}, "south": {}}},
+    {"columns": {"y": {"levels": 5}}},
+    {"title": "a" * LARGEST},
     {"sites": {"north": {}}},
     {"sites": {"a\x1b[2J": {}, "b": {}}},
     {"epsilon": "much"},

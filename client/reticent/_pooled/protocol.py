@@ -23,6 +23,7 @@ from hashlib import sha256
 from math import isfinite
 from os import PathLike
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from reticent._errors import InvalidQuery
@@ -35,6 +36,7 @@ _MOST_DIGITS = 21
 """Digits before the point beyond which a number is written with an exponent (ECMA-262)."""
 _MOST_ZEROS = 6
 """Places after the point of the first digit beyond which it is, too."""
+_FINITE = "A protocol's numbers are finite."
 _OWN_BASIS = re.compile(r"\b(poly|bs)\(")
 _RELEASED = re.compile(r"\b(lump|merge)\(")
 _WORD = re.compile(r"`([^`]+)`|([A-Za-z_][A-Za-z0-9_.]*)")
@@ -181,12 +183,15 @@ def _canonical(value: Any) -> str:
         return "[" + ",".join(map(_canonical, value)) + "]"
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    return _number(float(value))
+    try:
+        return _number(float(value))
+    except OverflowError:
+        raise InvalidQuery(_FINITE) from None
 
 
 def _number(x: float) -> str:
     if not isfinite(x):
-        raise InvalidQuery("A protocol's numbers are finite.")
+        raise InvalidQuery(_FINITE)
     if x == 0:
         return "0"
     sign, digits, exponent = Decimal(repr(x)).normalize().as_tuple()
@@ -203,7 +208,7 @@ def _number(x: float) -> str:
 
 
 def _spending(site: str, epsilon: Any) -> None:
-    if not isinstance(epsilon, int | float) or not (isfinite(epsilon) and epsilon > 0):
+    if not isinstance(epsilon, int | float) or not 0 < epsilon <= float_info.max:
         raise InvalidQuery(f'{site}: give a positive "epsilon", for all sites or its own.')
 
 

@@ -145,8 +145,9 @@ def covered(services: Services, principal: Principal, ask: Ask) -> AdmittedReque
 
 
 def prepared(services: Services, request: AdmittedRequest | bytes) -> Prepared | bytes:
-    """Holds it against the protocol that it names, and plans it: free. What was stored where it cannot be planned any more, after a change of the
-    policy or of the schema: a refusal would say that nothing was charged.
+    """Holds it against the protocol that it names, and plans it: free. What was stored where it
+    cannot be planned any more, after a change of the policy or of the schema: a refusal would say
+    that nothing was charged.
     """
     if isinstance(request, bytes):
         return request

@@ -16,7 +16,9 @@ from reticent_server.kinds.shared.survey import Variance
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.mechanisms import registry as mechanisms
 from support.fits.clusters import G, asked, clustered_facts, clustered_table
+from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people_facts
+from support.kinds.recipes import outcome
 
 N = 20_000
 CLUSTERED = Mean("y", weights="w", cluster="g", strata="h")
@@ -154,10 +156,10 @@ def test_the_error_counts_sampling_and_noise() -> None:
     plan, _ = asked(CLUSTERED, 1.0, surveyed(8))
     squares = Released(np.diag([N, N, 100.0]), 1.0)
     V = Variance(value=90.0, allowed=10.0, noise=1.0, freedom=20.0, units=30.0)
-    result = plan._reply(1.0, V, 0.03, 0.4, (N, True), squares)
+    result = plan._reply(1.0, V, 0.03, 0.4 / 0.03, (N, True), squares)
     assert result.standard_error == pytest.approx(0.5)
     assert result.degrees_of_freedom == pytest.approx(20 * (0.25 / 0.09) ** 2)
-    hidden = plan._reply(1.0, replace(V, noise=21.0), 0.03, 0.4, (N, True), squares)
+    hidden = plan._reply(1.0, replace(V, noise=21.0), 0.03, 0.4 / 0.03, (N, True), squares)
     assert hidden.confidence_interval == (-10.0, 10.0)
 
 
@@ -180,3 +182,19 @@ def test_what_is_not_answered_says_what_to_ask(query: Any, said: str) -> None:
 def test_several_rows_a_person_have_no_design() -> None:
     with pytest.raises(InvalidQuery, match="one row a person"):
         registry.plan(people_facts(2000, 3), Mean("y", cluster="k"), offer(1.0))
+
+
+@pytest.mark.parametrize("query", [CLUSTERED, Mean("y", strata="h"), Sum("y", weights="w")])
+@pytest.mark.parametrize("end", [0.0, 3.0])
+def test_a_column_whose_bounds_coincide_is_known(query: Any, end: float) -> None:
+    """No division by its width, which is 0."""
+    table = surveyed(9) | {"y": np.full(N, end)}
+    facts = clustered_facts(N)
+    columns = [
+        replace(c, lower=end, upper=end) if c.name == "y" else c for c in facts.schema.columns
+    ]
+    facts = replace(facts, schema=replace(facts.schema, columns=tuple(columns)))
+    found = outcome(registry.plan(facts, query, offer(30.0)), whole(table))
+    assert np.isfinite([found.value, found.standard_error, found.degrees_of_freedom]).all()
+    if isinstance(query, Mean):
+        assert (found.value, found.standard_error) == (end, 0.0)

@@ -230,11 +230,11 @@ class SurveyPlan(Planned):
         V = self._variance(released)
         known = self.total or bool(trust.clear(A, sums.sd))
         unit = self.rows.half * (self.rows.largest if self.total else (1 + abs(m)) / A)
-        privacy = unit * sums.sd * (1 if self.total else sqrt(1 + m * m) / (1 + abs(m)))
+        noise = sums.sd * (1 if self.total else sqrt(1 + m * m) / (1 + abs(m)))
         value = (
             float(sums.values[0]) * unit if self.total else self.rows.centre + self.rows.half * m
         )
-        return self._reply(value, V, unit, privacy, None if self.total else (A, known), released[1])
+        return self._reply(value, V, unit, noise, None if self.total else (A, known), released[1])
 
     def _variance(self, released: tuple[Released, ...]) -> Variance:
         """V of the sums, squares and numbers."""
@@ -261,14 +261,16 @@ class SurveyPlan(Planned):
         value: float,
         V: Variance,
         unit: float,
-        privacy: float,
+        noise: float,
         weights: tuple[float, bool] | None,
         squares: Released,
     ) -> SurveyEstimate:
-        """weights: A of a mean and whether it is above its noise."""
-        sampling = (V.value + V.allowed) * unit**2
-        error = sqrt(sampling + privacy**2)
-        freedom = V.freedom * (error**2 / sampling) ** 2
+        """unit: of t in those of the data, 0 where declared bounds coincide. noise: of the first
+        step, in t. weights: A of a mean and whether it is above its noise.
+        """
+        sampling, privacy = V.value + V.allowed, noise * unit
+        error = sqrt(sampling + noise**2) * unit
+        freedom = V.freedom * (1 + noise**2 / sampling) ** 2
         lower, upper = self._ends
         verdicts = (
             () if V.units is None else (trust.few_units(V.units), trust.units_hidden(V.noise)),
