@@ -75,8 +75,8 @@ _SQUARES, _NUMBERS = 8, 16  # of the rest, one part each
 _MIDDLE = 0.5  # expected share of a record's weight, where public facts do not tell
 _LEAST = 0.05  # of the records' squares, a variance within strata
 _PERSONS = (
-    "Surveys' designs are for tables with one row a person: leave weights, cluster and strata out, or make one row of "
-    "each person."
+    "A survey's design is for tables with one row a person: leave weights, cluster and strata out, "
+    "or ask about features of persons (`persons`), which is a table of one row a person."
 )
 _ITSELF = "weights must name another column than the one that is averaged or added up."
 
