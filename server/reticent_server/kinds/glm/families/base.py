@@ -38,18 +38,19 @@ class Start:
 class GlmFamily(ABC):
     """A family of generalised linear models with its link; one object for each.
 
-    name, link: as in queries and replies. tuning: default c. radius: default R² for each
-    coefficient. menu: the tuning constants of which tuning="planned" takes one. dispersed: whether
-    a query states the dispersion. uncut: whether residuals cannot be cut. rates: whether a
-    predictor may have an offset. blocks: what is fitted without noise to blocks of records, in
-    words; None: nothing. convex: whether the loss without a cut is convex, as `influence` needs.
-    variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's
-    moments take a record.
-    """
+    name, link: as in queries and replies. tuning: default c; clustered_tuning: that of the early
+    steps of maximum likelihood with errors by cluster, whose scores must weigh clusters as
+    likelihood does; None: c. radius: default R² for each coefficient. menu: the tuning constants of
+    which tuning="planned" takes one. dispersed: whether a query states the dispersion. uncut:
+    whether residuals cannot be cut. rates: whether a predictor may have an offset. blocks: what is
+    fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss
+    without a cut is convex, as `influence` needs. variance_power: k where the variance grows as
+    μ^k; None: otherwise. nanoseconds: that the law's moments take a record."""
 
     name: ClassVar[str]
     link: ClassVar[str]
     tuning: ClassVar[float]
+    clustered_tuning: ClassVar[float | None] = None
     radius: ClassVar[float]
     menu: ClassVar[tuple[float, ...]]
     nanoseconds: ClassVar[int]
