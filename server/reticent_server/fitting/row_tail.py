@@ -410,6 +410,7 @@ class TailCurve:
         return cls(float(edges[last]), b, a, kappa, float(x[0]), np.asarray(np.linalg.inv(P)))
 
     def cut(self, rank: float) -> RowCut:
+        """The length beyond which the curve expects `rank` records, and what these add."""
         x = np.arange(self.first, _FARTHEST, _STEP)
         curve = np.log(_curve(np.array([self.level, self.slope, self.bend]), x)[0] + 1e-300)
         at = int(np.argmin(np.abs(curve - log(rank))))
