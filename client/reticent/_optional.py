@@ -24,6 +24,10 @@ def yaml() -> Any:
     return _need("yaml", "pip install 'reticent[yaml]'")
 
 
+def mbi() -> Any:
+    return _need("mbi", "pip install 'reticent[synthetic]'")
+
+
 def docx() -> Any:
     return _need("docx", "pip install 'reticent[word]'")
 

@@ -164,7 +164,7 @@ def test_quantile_regressions_have_errors_by_person() -> None:
 
 INDEPENDENT = {
     "anova", "binned_residuals", "correlation", "cumulative_incidence", "describe", "hazard_regression", "kruskal", "ks_test", "location_scale",
-    "log_rank", "mann_whitney", "proportion_test", "roc", "subsample_aggregate", "survival_curve", "t_test",
+    "log_rank", "mann_whitney", "proportion_test", "roc", "subsample_aggregate", "survival_curve", "synthetic", "t_test",
     "treatment_effect",
 }  # fmt: skip
 """Kinds whose standard errors take records as independent; means by group do, too."""

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of cliques: the records' own counts where there is hardly noise, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.errors import InvalidQuery
+from reticent_server.kinds.synthetic.kind import KIND, Synthetic
+from reticent_server.kinds.synthetic.plan import MAX_TABLES
+from support.kinds.named_tests import offer, people, people_facts
+from support.kinds.recipes import block_of, facts_of, outcome
+
+N = 2000
+QUIET = offer(100, 100)
+
+
+def ask(query: Synthetic, privacy: Any = QUIET) -> Any:
+    return outcome(KIND.plan(people_facts(N), query, privacy), block_of(**people(N)))
+
+
+def test_every_pair_is_counted_without_cliques() -> None:
+    found = ask(Synthetic(("g", "b", "k")))
+    assert [of.columns for of in found.tables] == [["g", "b"], ["g", "k"], ["b", "k"]]
+    rows = people(N)
+    counts = np.histogram2d(rows["g"], rows["k"], [np.arange(4) - 0.5, np.arange(11) - 0.5])[0]
+    np.testing.assert_allclose(found.tables[1].values, counts.ravel(), atol=1)
+    assert [of.total for of in found.tables] == [N] * 3
+    assert sum(found.tables[1].values) == pytest.approx(N)
+
+
+def test_a_clique_within_another_is_its_margin_and_a_column_in_none_is_counted_alone() -> None:
+    cliques = (("g", "b"), ("b", "g"), ("b",), ("b", "g", "y"))
+    found = ask(Synthetic(("y", "g", "b", "k"), cliques, bins=3))
+    assert [of.columns for of in found.tables] == [["b", "g", "y"], ["k"]]
+
+
+def test_numbers_have_bins_between_released_quantiles_and_their_middles() -> None:
+    found = ask(Synthetic(("y", "b"), bins=4))
+    shown = found.columns[0]
+    assert len(shown.levels) == len(shown.numbers) == len(shown.edges) - 1 == 4
+    assert (shown.edges[0], shown.edges[-1]) == (-10.0, 10.0)
+    assert shown.numbers == [
+        (a + b) / 2 for a, b in zip(shown.edges, shown.edges[1:], strict=False)
+    ]
+    counts = np.reshape(found.tables[0].values, (4, 2)).sum(axis=1)
+    np.testing.assert_allclose(counts / N, 0.25, atol=0.05)
+
+
+def test_a_bin_of_whole_numbers_stands_for_the_middle_of_those_that_it_holds() -> None:
+    age = Column("age", ColumnKind.INTEGER, 0, 99)
+    facts = facts_of(N, (age, Column("d", ColumnKind.BOOLEAN, 0, 1)))
+    found = KIND.plan(facts, Synthetic(("age", "d"), bins=4), QUIET)
+    shown = outcome(found, block_of(age=np.arange(N) % 100.0, d=np.zeros(N))).columns[0]
+    assert shown.edges == [0.0, 24.75, 49.5, 74.25, 99.0]
+    assert shown.numbers == [12.0, 37.0, 62.0, 87.0]
+
+
+def test_a_table_of_records_in_use_has_no_public_sum() -> None:
+    found = ask(Synthetic(("g", "b"), where="x > 0"))
+    assert found.tables[0].total is None
+    assert sum(found.tables[0].values) == pytest.approx((people(N)["x"] > 0).sum(), abs=3)
+
+
+def test_each_table_has_an_equal_share() -> None:
+    plans: list[Any] = [
+        KIND.plan(people_facts(N), Synthetic(columns), offer(1))
+        for columns in (("g", "b"), ("g", "b", "k", "y"))
+    ]
+    assert plans[1].noise == pytest.approx(plans[0].noise * 6**0.5, rel=0.01)
+    assert [plan.forecast["tables"] for plan in plans] == [1, 6]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (Synthetic(("g", "g")), "columns names a column twice"),
+        (Synthetic(("g", "b"), (("g", "g"),)), "A clique names a column twice"),
+        (Synthetic(("g", "b"), (("g", "k"),)), "does not have"),
+        (Synthetic(("g", "nobody")), "does not have"),
+        (Synthetic(("y", "x", "m", "k"), (("y", "x", "m"),), 64), "cells"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_with_a_sentence(query: Any, said: str) -> None:
+    with pytest.raises(InvalidQuery, match=said):
+        KIND.plan(people_facts(N), query, QUIET)
+
+
+def test_there_are_at_most_so_many_tables() -> None:
+    columns = tuple(Column(f"c{k}", ColumnKind.BOOLEAN, 0, 1) for k in range(16))
+    names = tuple(column.name for column in columns)
+    plan = KIND.plan(facts_of(N, columns), Synthetic(names), QUIET)
+    assert plan.forecast["tables"] == 120 <= MAX_TABLES
