@@ -129,7 +129,7 @@ def exact(plan: Any, table: dict[str, Any]) -> SyntheticTables:
 def rows_of(table: pd.DataFrame, rng: Any, n: int) -> dict[str, Any]:
     """A bootstrap sample, by column."""
     places = rng.integers(len(table), size=n)
-    return {name: table[name].to_numpy()[places] for name in table}
+    return {str(name): table[name].to_numpy()[places] for name in table}
 
 
 def coverage(name: str, folder: Path, n: int, epsilon: float, reps: int) -> list[str]:
@@ -141,7 +141,7 @@ def coverage(name: str, folder: Path, n: int, epsilon: float, reps: int) -> list
     query = Synthetic(names, cliques)
     plan = KIND.plan(profiled(table, columns, n), query, offer(epsilon))
     whole = KIND.plan(profiled(table, columns, len(table)), query, offer(epsilon))
-    truth = exact(whole, {k: table[k].to_numpy() for k in table})
+    truth = exact(whole, {str(k): table[k].to_numpy() for k in table})
     rng = np.random.default_rng(n)
     samples = [rows_of(table, rng, n) for _ in range(reps)]
     pairs = [(read(answer(plan, rows)), exact(plan, rows)) for rows in samples]
@@ -196,14 +196,14 @@ def distance(tables: SyntheticTables, records: pd.DataFrame, rows: dict[str, Any
 def codes(tables: SyntheticTables, rows: dict[str, Any]) -> dict[str, Any]:
     """The sample's cells by column."""
     found = {}
-    for column in tables.result["columns"]:
-        values, name = rows[column["column"]], column["column"]
-        if column["edges"]:
-            places = np.searchsorted(column["edges"], values, side="right") - 1
-            found[name] = np.minimum(places, len(column["levels"]) - 1)
+    for name in tables.columns:
+        levels = [row for row in tables.result["levels"] if row["column"] == name]
+        if levels[0]["lower"] is None:
+            places = rows[name] - (levels[0]["number"] or 0.0)
         else:
-            first = 0.0 if column["numbers"] is None else column["numbers"][0]
-            found[name] = (values - first).astype(int)
+            starts = [row["lower"] for row in levels]
+            places = np.searchsorted(starts, rows[name], side="right") - 1
+        found[name] = places.astype(int)
     return found
 
 
@@ -213,7 +213,7 @@ def utility(folder: Path, epsilon: float) -> str:
     plan = KIND.plan(
         profiled(table, columns, len(table)), Synthetic(tuple(table.columns)), offer(epsilon)
     )
-    sample = {k: table[k].to_numpy() for k in table}
+    sample = {str(k): table[k].to_numpy() for k in table}
     tables = read(answer(plan, sample))
     rows = codes(tables, sample)
     released = []

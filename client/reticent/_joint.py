@@ -15,7 +15,7 @@ import numpy as np
 from reticent import _optional
 from reticent.results.cell_table import CellTable
 
-_LARGEST = 4.0  # MB of the junction tree's tables: some seconds of fitting on two processors
+_LARGEST = 0.5  # MB of the junction tree's tables: compiling and fitting take a minute or so
 _ITERATIONS = 1000  # of mirror descent, mbi's own default
 
 

@@ -18,7 +18,7 @@ from reticent.results.cell_fits import (
     IDENTITY,
     LOGIT,
     CellColumn,
-    Link,
+    MeanCurve,
     cell_design,
     fit_result,
     parse,
@@ -65,11 +65,15 @@ class SyntheticTables(Release):
     @property
     def columns(self) -> Mapping[str, CellColumn]:
         """Each column's cells, in the order of the question."""
+        rows: dict[str, list[Mapping[str, Any]]] = {}
+        for row in self.result["levels"]:
+            rows.setdefault(str(row["column"]), []).append(row)
         return {
-            str(c["column"]): CellColumn(
-                tuple(map(str, c["levels"])), None if c["numbers"] is None else tuple(c["numbers"])
+            name: CellColumn(
+                tuple(str(row["level"]) for row in of),
+                None if of[0]["number"] is None else tuple(float(row["number"]) for row in of),
             )
-            for c in self.result["columns"]
+            for name, of in rows.items()
         }
 
     @property
@@ -213,7 +217,7 @@ class SyntheticTables(Release):
         Release.check(self)
         _ = (self.bse, self.nobs, self.all_tables)
 
-    def _fit(self, formula: str, link: Link, name: str) -> RegressionResults:
+    def _fit(self, formula: str, link: MeanCurve, name: str) -> RegressionResults:
         response, terms = parse(formula)
         table = self.table([response, *(term for term, _ in terms)])
         design = cell_design(table, self.columns, response, terms)

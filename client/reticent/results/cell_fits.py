@@ -95,19 +95,19 @@ def cell_design(
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MeanCurve:
     """μ(η) and its slope μ′ as a function of μ."""
 
     mean: Callable[[FloatArray], FloatArray]
     slope: Callable[[FloatArray], FloatArray]
 
 
-IDENTITY = Link(np.asarray, np.ones_like)
-LOGIT = Link(lambda eta: np.asarray(expit(eta)), lambda mu: np.asarray(mu * (1 - mu)))
+IDENTITY = MeanCurve(np.asarray, np.ones_like)
+LOGIT = MeanCurve(lambda eta: np.asarray(expit(eta)), lambda mu: np.asarray(mu * (1 - mu)))
 
 
 def fit_result(
-    table: CellTable, design: CellDesign, link: Link, estimand: str, n: int
+    table: CellTable, design: CellDesign, link: MeanCurve, estimand: str, n: int
 ) -> dict[str, Any]:
     """What a fit says, in a released regression's form."""
     scale = np.maximum(np.sqrt((design.X**2).mean(axis=0)), np.finfo(float).tiny)
@@ -144,7 +144,9 @@ def fit_result(
     }
 
 
-def _solved(X: FloatArray, y: FloatArray, c: FloatArray, link: Link) -> tuple[FloatArray, bool]:
+def _solved(
+    X: FloatArray, y: FloatArray, c: FloatArray, link: MeanCurve
+) -> tuple[FloatArray, bool]:
     """θ̂ by Newton's steps from 0, and whether they came to rest."""
     theta = np.zeros(X.shape[1])
     for _ in range(_STEPS):

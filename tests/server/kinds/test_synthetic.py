@@ -39,12 +39,11 @@ def test_a_clique_within_another_is_its_margin_and_a_column_in_none_is_counted_a
 
 def test_numbers_have_bins_between_released_quantiles_and_their_middles() -> None:
     found = ask(Synthetic(("y", "b"), bins=4))
-    shown = found.columns[0]
-    assert len(shown.levels) == len(shown.numbers) == len(shown.edges) - 1 == 4
-    assert (shown.edges[0], shown.edges[-1]) == (-10.0, 10.0)
-    assert shown.numbers == [
-        (a + b) / 2 for a, b in zip(shown.edges, shown.edges[1:], strict=False)
-    ]
+    bins = [row for row in found.levels if row.column == "y"]
+    assert len(bins) == 4
+    assert (bins[0].lower, bins[-1].upper) == (-10.0, 10.0)
+    assert [row.number for row in bins] == [(row.lower + row.upper) / 2 for row in bins]
+    assert [row.number for row in found.levels[4:]] == [0.0, 1.0]
     counts = np.reshape(found.tables[0].values, (4, 2)).sum(axis=1)
     np.testing.assert_allclose(counts / N, 0.25, atol=0.05)
 
@@ -53,9 +52,9 @@ def test_a_bin_of_whole_numbers_stands_for_the_middle_of_those_that_it_holds() -
     age = Column("age", ColumnKind.INTEGER, 0, 99)
     facts = facts_of(N, (age, Column("d", ColumnKind.BOOLEAN, 0, 1)))
     found = KIND.plan(facts, Synthetic(("age", "d"), bins=4), QUIET)
-    shown = outcome(found, block_of(age=np.arange(N) % 100.0, d=np.zeros(N))).columns[0]
-    assert shown.edges == [0.0, 24.75, 49.5, 74.25, 99.0]
-    assert shown.numbers == [12.0, 37.0, 62.0, 87.0]
+    bins = outcome(found, block_of(age=np.arange(N) % 100.0, d=np.zeros(N))).levels[:4]
+    assert [row.upper for row in bins] == [24.75, 49.5, 74.25, 99.0]
+    assert [row.number for row in bins] == [12.0, 37.0, 62.0, 87.0]
 
 
 def test_a_table_of_records_in_use_has_no_public_sum() -> None:

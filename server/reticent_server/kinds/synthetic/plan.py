@@ -44,15 +44,16 @@ _COUNT_NANOSECONDS = 100  # of a record in a table, planned for each column; mea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyntheticColumn:
-    """A column's cells: their names, and the number that stands for each (a whole number, or a
-    bin's middle; null where levels are no numbers); edges: of bins.
+class SyntheticLevel:
+    """A level of a column, and the number that stands for it: a whole number, or the middle of a
+    bin from `lower` to `upper`; null where levels are no numbers, or no bins.
     """
 
     column: str
-    levels: list[str]
-    numbers: list[float] | None
-    edges: list[float] | None
+    level: str
+    number: float | None
+    lower: float | None
+    upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +69,11 @@ class CliqueTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticResult:
-    """Tables of cliques. standard_error: of the noise in one cell of any table, before its sum is
+    """Tables of cliques, and the levels of each column in order. standard_error: of the noise in one cell of any table, before its sum is
     put in.
     """
 
-    columns: list[SyntheticColumn]
+    levels: list[SyntheticLevel]
     tables: list[CliqueTable]
     standard_error: Size
     n: int
@@ -163,7 +164,11 @@ class SyntheticPlan(Planned):
         maps = tuple(CellMap(clique.design, clique.axes) for clique in self.cliques)
         released = yield SumStep("cliques", self._parts, CliquesMap(maps))
         return SyntheticResult(
-            columns=[_shown(c, axis) for c, axis in zip(self.declared, self.axes, strict=True)],
+            levels=[
+                level
+                for column, axis in zip(self.declared, self.axes, strict=True)
+                for level in _levels(column, axis)
+            ],
             tables=[
                 clique.table(of, self.n) for clique, of in zip(self.cliques, released, strict=True)
             ],
@@ -233,18 +238,30 @@ def _axis(facts: DatasetFacts, column: Column, bins: int) -> Axis:
     return Axis(column.name, len(edges) - 1, 0.0, (), edges)
 
 
-def _shown(column: Column, axis: Axis) -> SyntheticColumn:
-    if not axis.edges:
-        numbers = None if column.levels else [axis.lower + k for k in range(axis.size)]
-        return SyntheticColumn(
-            column=axis.column, levels=list(axis.levels), numbers=numbers, edges=None
+def _levels(column: Column, axis: Axis) -> list[SyntheticLevel]:
+    if axis.edges:
+        middles = _middles(axis.edges, whole=column.kind.is_whole)
+        return [
+            SyntheticLevel(
+                column=axis.column,
+                level=f"{low:g} to {high:g}",
+                number=middle,
+                lower=low,
+                upper=high,
+            )
+            for (low, high), middle in zip(pairwise(axis.edges), middles, strict=True)
+        ]
+    first = None if column.levels else float(axis.lower)
+    return [
+        SyntheticLevel(
+            column=axis.column,
+            level=level,
+            number=None if first is None else first + k,
+            lower=None,
+            upper=None,
         )
-    return SyntheticColumn(
-        column=axis.column,
-        levels=[f"{low:g} to {high:g}" for low, high in pairwise(axis.edges)],
-        numbers=_middles(axis.edges, whole=column.kind.is_whole),
-        edges=list(axis.edges),
-    )
+        for k, level in enumerate(axis.levels)
+    ]
 
 
 def _middles(edges: tuple[float, ...], *, whole: bool) -> list[float]:
