@@ -175,7 +175,7 @@ def test_noise_that_hides_the_coefficients_leaves_no_interval() -> None:
 
 def test_records_of_a_clique_follow_its_table_and_say_what_they_are() -> None:
     found = tables(noisy(1, 5.0), 5.0)
-    frame = found.to_frame(columns=["g", "y"])
+    frame = found.records(columns=["g", "y"])
     assert len(frame) == N
     assert frame.attrs["reticent"] == "synthetic, not for inference"
     np.testing.assert_allclose(
@@ -183,7 +183,7 @@ def test_records_of_a_clique_follow_its_table_and_say_what_they_are() -> None:
         shares().reshape(4, 3, 2).sum(axis=0).ravel(),
         atol=0.02,
     )
-    assert found.to_frame(50, ["a"], seed=3).equals(found.to_frame(50, ["a"], seed=3))
+    assert found.records(50, ["a"], seed=3).equals(found.records(50, ["a"], seed=3))
 
 
 def test_positive_counts_are_the_nearest_of_their_sum() -> None:
@@ -208,11 +208,17 @@ def test_records_of_all_columns_are_of_mbis_model(monkeypatch: pytest.MonkeyPatc
     )
     mbi.estimation = SimpleNamespace(MirrorDescent=lambda: SimpleNamespace(estimate=estimate))
     monkeypatch.setitem(sys.modules, "mbi", mbi)
-    frame = tables(noisy(1, 5.0), 5.0).to_frame(7)
+    frame = tables(noisy(1, 5.0), 5.0).records(7)
     assert list(frame) == ["a", "g", "y", "z"]
     assert frame["g"].tolist() == ["u"] * 7
     assert asked["known"] == [(("y", "z"), 5.0, 4)]  # more informative than the other one
     assert asked["known_total"] == N
+
+
+def test_a_frame_has_every_released_count() -> None:
+    frame = tables(noisy(1, 5.0), 5.0).to_frame()
+    assert len(frame) == 28
+    assert frame.loc[24].tolist() == ["y × z", "no × 0", 6000.0]
 
 
 def test_a_summary_names_the_cliques() -> None:

@@ -3,12 +3,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from reticent import _optional
+from reticent._drawing import intervals
 from reticent._errors import InvalidQuery
 from reticent._joint import joint_records
 from reticent._release import Release
@@ -28,6 +30,7 @@ from reticent.results.regression import RegressionResults
 
 _DRAWS = 100  # of a free analysis: a standard error to 7 %
 _LEAST_DRAWS = 10  # fewer leave intervals to chance
+_NORMAL = float(ndtri(0.975))  # of 95 % intervals
 _MARK = "synthetic, not for inference"
 
 
@@ -59,7 +62,8 @@ class SyntheticTables(Release):
     >>> tables.logit("waterfront ~ grade + C(condition)").summary()
     >>> tables.ols("grade ~ condition").conf_int()
     >>> tables.fit(lambda cells: [np.average(cells.grade, weights=cells.weight)], ["grade"]).conf_int()
-    >>> records = tables.to_frame(columns=["grade", "waterfront"])
+    >>> axes = tables.plot(["waterfront", "condition"])
+    >>> records = tables.records(columns=["grade", "waterfront"])
     """
 
     @property
@@ -170,7 +174,20 @@ class SyntheticTables(Release):
         again = np.array([estimate(table.draw(rng)) for _ in range(draws)])
         return CellEstimates(estimate(table.counts.ravel()), again.std(axis=0, ddof=1), draws)
 
-    def to_frame(
+    def to_frame(self) -> Any:
+        """A pandas.DataFrame of the released counts, one row a cell of each table; needs pandas."""
+        rows = [
+            {"clique": " × ".join(of.columns), "cell": " × ".join(cell), "count": count}
+            for of in self.all_tables
+            for cell, count in zip(
+                product(*(self.columns[name].levels for name in of.columns)),
+                of.counts.ravel().tolist(),
+                strict=True,
+            )
+        ]
+        return _optional.pandas().DataFrame(rows)
+
+    def records(
         self, n: int | None = None, columns: Sequence[str] | None = None, seed: int = 0
     ) -> Any:
         """A pandas.DataFrame of n synthetic records (as many as the data set has), to work with: no
@@ -197,6 +214,19 @@ class SyntheticTables(Release):
             frame[name].attrs["reticent"] = _MARK
         frame.attrs["reticent"] = _MARK
         return frame
+
+    def plot(self, columns: Sequence[str] | None = None, ax: Any = None) -> Any:
+        """The shares of the cells of columns in one clique, by default the first one's, with 95 %
+        intervals; needs matplotlib, gives the Axes.
+        """
+        table = self.table(self.cliques[0] if columns is None else columns)
+        share, error = (x.ravel() for x in table.shares())
+        cells = product(*(self.columns[name].levels for name in table.columns))
+        half = _NORMAL * error
+        ends = np.column_stack([np.maximum(share - half, 0.0), np.minimum(share + half, 1.0)])
+        axes = intervals([", ".join(cell) for cell in cells], share, ends, ax)
+        axes.set_xlabel(f"share of {', '.join(table.columns)}")
+        return axes
 
     def summary(self) -> Text:
         rows = [
