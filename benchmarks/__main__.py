@@ -29,6 +29,7 @@ NAMES = (
     "synthetic",
     "study",
     "pooled",
+    "rounds",
     "parity",
     "describe",
     "deadlines",
