@@ -2,6 +2,10 @@
 """Coverage, width and utility of tables of cliques: `python -m benchmarks.synthetic DIR [reps]`, and
 `… DIR utility` with the extra `synthetic` of the client.
 
+AIM_PYTHON: a Python with `opendp[mbi]` and `pandas`, whose own AIM then stands beside
+(benchmarks/synthetic_aim.py), at the same ρ for one record more or less; here one is replaced, which
+takes √2 times the noise.
+
 DIR holds adult.data (UCI Adult, 32,561 persons) and cps_asec_2024_wages.csv (CPS ASEC 2024). Of
 each, bootstrap samples of the sizes below, with a profile of the table's own quantiles; planned and
 released by the server's own code, read by the client's. Target: the fit or share of the whole
@@ -10,10 +14,13 @@ pairs of columns of the L1 distance between shares of the released, or of synthe
 sample's (0 to 2).
 """
 
+import os
+import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -23,6 +30,7 @@ from benchmarks.named_tests import answer, offer
 from reticent._errors import MissingDependency
 from reticent._joint import joint_records
 from reticent.kinds.synthetic import SyntheticTables
+from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block, Released
@@ -193,6 +201,19 @@ def distance(tables: SyntheticTables, records: pd.DataFrame, rows: dict[str, Any
     return float(np.mean(found))
 
 
+def by_aim(rows: dict[str, Any], rho: float) -> pd.DataFrame:
+    """OpenDP's records, where there is a Python for it."""
+    with TemporaryDirectory() as folder:
+        codes, records = Path(folder) / "codes.csv", Path(folder) / "records.csv"
+        pd.DataFrame(rows).to_csv(codes, index=False)
+        script = Path(__file__).parent / "synthetic_aim.py"
+        words = [os.environ["AIM_PYTHON"], str(script), str(codes), str(rho), str(records)]
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run(words, check=True, env=own)
+        found = pd.read_csv(records)
+    return found[(found >= 0).all(axis=1)]
+
+
 def codes(tables: SyntheticTables, rows: dict[str, Any]) -> dict[str, Any]:
     """The sample's cells by column."""
     found = {}
@@ -227,14 +248,18 @@ def utility(folder: Path, epsilon: float) -> str:
         said = f"{distance(tables, pd.DataFrame(drawn), rows):.3f}"
     except MissingDependency:
         said = "needs the extra"
-    return f"| {epsilon:g} | {np.mean(released):.3f} | {said} |"
+    theirs = "not asked"
+    if "AIM_PYTHON" in os.environ:
+        records = by_aim(rows, offer(epsilon).rho / RHO_UNITS)
+        theirs = f"{distance(tables, records, rows):.3f}"
+    return f"| {epsilon:g} | {np.mean(released):.3f} | {said} | {theirs} |"
 
 
 def main() -> None:
     """Coverage, or utility."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else ".")
     if "utility" in sys.argv:
-        print("| ε | released pairs | records of the model |\n|---|---|---|")
+        print("| ε | released pairs | records of the model | OpenDP's AIM |\n|---|---|---|---|")
         for epsilon in EPSILONS:
             print(utility(folder, epsilon), flush=True)
         return

@@ -7,7 +7,8 @@ Tables are taken from the most informative on, as long as the model's junction t
 _LARGEST: with pairs of many columns that gives about the tree of largest mutual information.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ _ITERATIONS = 1000  # of mirror descent, mbi's own default
 
 
 def joint_records(
-    tables: Sequence[CellTable], sizes: Mapping[str, int], rows: int
+    tables: Sequence[CellTable], sizes: Mapping[str, int], rows: int, seed: int = 0
 ) -> dict[str, Any]:
-    """Column → (rows,) places of its levels. Drawn by numpy's global generator."""
+    """Column → (rows,) places of its levels."""
     mbi = _optional.mbi()
     domain = mbi.Domain(tuple(sizes), tuple(sizes.values()))
     known = [
@@ -33,8 +34,20 @@ def joint_records(
     model = mbi.estimation.MirrorDescent().estimate(
         domain, known, known_total=total, iters=_ITERATIONS
     )
-    records = model.synthetic_data(rows=rows)
+    with _seeded(seed):
+        records = model.synthetic_data(rows=rows)
     return {name: np.asarray(records.data[name]) for name in sizes}
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """numpy's global generator, of which mbi draws, at `seed`; afterwards as it was."""
+    before = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        yield
+    finally:
+        np.random.set_state(before)
 
 
 def _fitting(mbi: Any, domain: Any, tables: Sequence[CellTable]) -> list[CellTable]:

@@ -143,6 +143,29 @@ def test_any_analysis_has_the_errors_of_the_fit_that_it_repeats() -> None:
         found.fit(slope, ["a", "g"], draws=2)
 
 
+def test_an_analysis_that_noise_displaces_has_no_interval() -> None:
+    """A sum of squares grows by the noise's variance in each cell."""
+
+    def both(cells: Any) -> Any:
+        w = cells["weight"].to_numpy()
+        return [w @ w, w @ cells["a"]]
+
+    free = tables(noisy(1, 600.0), 600.0).fit(both, ["a", "g", "y"])
+    assert np.isnan(free.conf_int()).tolist() == [[True, True], [False, False]]
+    assert free.displacement[0] > free.bse[0]
+    assert not np.isnan(tables(noisy(1, 5.0), 5.0).fit(both, ["a", "g", "y"]).conf_int()).any()
+
+
+def test_a_condition_that_nobody_meets_has_no_shares() -> None:
+    z = np.random.default_rng(0).normal(0, 10.0, 24)
+    found = tables(z, 10.0, None)
+    for ask in (found.shares, found.plot, lambda names: found.fit(lambda _: [0.0], names)):
+        with pytest.raises(reticent.InvalidQuery, match="noise hides how many"):
+            ask(["a", "g"])
+    assert not any(found.ols("a ~ C(g)").estimable)
+    assert len(tables(noisy(1, 10.0), 10.0, None).shares(["a", "g"])) == 12
+
+
 def test_columns_of_no_common_clique_get_a_sentence() -> None:
     found = tables(noisy(1, 5.0), 5.0)
     with pytest.raises(reticent.InvalidQuery, match="No table has"):
@@ -184,6 +207,10 @@ def test_records_of_a_clique_follow_its_table_and_say_what_they_are() -> None:
         atol=0.02,
     )
     assert found.records(50, ["a"], seed=3).equals(found.records(50, ["a"], seed=3))
+    with pytest.raises(reticent.InvalidQuery, match="Name different columns"):
+        found.records(columns=["a", "nobody"])
+    with pytest.raises(ValueError, match="at least 1"):
+        found.records(0, ["a"])
 
 
 def test_positive_counts_are_the_nearest_of_their_sum() -> None:
@@ -197,8 +224,11 @@ def test_records_of_all_columns_are_of_mbis_model(monkeypatch: pytest.MonkeyPatc
 
     def estimate(domain: Any, known: Any, **given: Any) -> Any:
         asked.update(domain=domain, known=known, **given)
-        data = {name: np.zeros(7, dtype=int) for name in domain[0]}
-        return SimpleNamespace(synthetic_data=lambda rows: SimpleNamespace(data=data))
+
+        def drawn(rows: int) -> Any:
+            return SimpleNamespace(data={name: np.random.randint(0, 2, rows) for name in domain[0]})
+
+        return SimpleNamespace(synthetic_data=drawn)
 
     mbi: Any = ModuleType("mbi")
     mbi.Domain = lambda names, sizes: (names, sizes)
@@ -208,9 +238,14 @@ def test_records_of_all_columns_are_of_mbis_model(monkeypatch: pytest.MonkeyPatc
     )
     mbi.estimation = SimpleNamespace(MirrorDescent=lambda: SimpleNamespace(estimate=estimate))
     monkeypatch.setitem(sys.modules, "mbi", mbi)
-    frame = tables(noisy(1, 5.0), 5.0).records(7)
+    np.random.seed(5)
+    before = np.random.get_state()[1].tolist()
+    frame = tables(noisy(1, 5.0), 5.0).records(70)
+    assert np.random.get_state()[1].tolist() == before
     assert list(frame) == ["a", "g", "y", "z"]
-    assert frame["g"].tolist() == ["u"] * 7
+    assert set(frame["g"]) == {"u", "v"}
+    assert frame.equals(tables(noisy(1, 5.0), 5.0).records(70))
+    assert not frame.equals(tables(noisy(1, 5.0), 5.0).records(70, seed=1))
     assert asked["known"] == [(("y", "z"), 5.0, 4)]  # more informative than the other one
     assert asked["known_total"] == N
 

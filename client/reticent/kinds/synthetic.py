@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noisy tables of cliques of columns: shares, fits and synthetic records, all free."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -30,6 +30,7 @@ from reticent.results.regression import RegressionResults
 
 _DRAWS = 100  # of a free analysis: a standard error to 7 %
 _LEAST_DRAWS = 10  # fewer leave intervals to chance
+_DISPLACED = 0.5  # standard errors: an interval off by so much holds .92 instead of .95
 _NORMAL = float(ndtri(0.975))  # of 95 % intervals
 _MARK = "synthetic, not for inference"
 
@@ -38,15 +39,23 @@ _MARK = "synthetic, not for inference"
 class CellEstimates:
     """Estimates (p,) of an analysis of a table's cells; standard errors count sampling and noise,
     by `draws` repetitions of both.
+
+    displacement: (p,) the repetitions' mean less the estimate: what noise once more does to an
+    analysis that is not linear in the counts.
     """
 
     params: FloatArray
     bse: FloatArray
+    displacement: FloatArray
     draws: int
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
-        """(p, 2) by Student's law with draws − 1 degrees of freedom."""
-        half = float(stdtrit(self.draws - 1, 1 - alpha / 2)) * self.bse
+        """(p, 2) by Student's law with draws − 1 degrees of freedom; NaN where noise once more
+        moves the estimate by half a standard error (and three of what chance does to the mean).
+        """
+        most = (_DISPLACED + 3 / self.draws**0.5) * self.bse
+        known = np.where(np.abs(self.displacement) <= most, self.bse, np.nan)
+        half = float(stdtrit(self.draws - 1, 1 - alpha / 2)) * known
         return np.column_stack([self.params - half, self.params + half])
 
 
@@ -113,10 +122,7 @@ class SyntheticTables(Release):
         """The noisy table of columns that lie in one clique: a margin of the one with the least
         noise. Raises InvalidQuery where they do not.
         """
-        names = [columns] if isinstance(columns, str) else list(columns)
-        known = self.columns
-        if not names or len(set(names)) < len(names) or not set(names) <= set(known):
-            raise InvalidQuery(f"Name different columns of these: {', '.join(known)}.")
+        names = self._names(columns)
         inside = [of for of in self.all_tables if set(names) <= set(of.columns)]
         if not inside:
             raise InvalidQuery(
@@ -131,7 +137,7 @@ class SyntheticTables(Release):
         population; needs pandas.
         """
         pandas = _optional.pandas()
-        table = self.table(columns)
+        table = self._clear(columns)
         share, error = (x.ravel() for x in table.shares())
         half = float(ndtri(1 - alpha / 2)) * error
         levels = [self.columns[name].levels for name in table.columns]
@@ -164,7 +170,7 @@ class SyntheticTables(Release):
         """
         if draws < _LEAST_DRAWS:
             raise ValueError(f"draws is at least {_LEAST_DRAWS}")
-        table, rng = self.table(columns), np.random.default_rng(seed)
+        table, rng = self._clear(columns), np.random.default_rng(seed)
         cells = self._cells(table)
 
         def estimate(weights: FloatArray) -> FloatArray:
@@ -172,7 +178,8 @@ class SyntheticTables(Release):
             return np.atleast_1d(found)
 
         again = np.array([estimate(table.draw(rng)) for _ in range(draws)])
-        return CellEstimates(estimate(table.counts.ravel()), again.std(axis=0, ddof=1), draws)
+        params, bse = estimate(table.counts.ravel()), again.std(axis=0, ddof=1)
+        return CellEstimates(params, bse, again.mean(axis=0) - params, draws)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame of the released counts, one row a cell of each table; needs pandas."""
@@ -194,10 +201,12 @@ class SyntheticTables(Release):
         interval may be made from them.
 
         Columns in one clique are drawn from its table; others together by a graphical model of all
-        tables, by `pip install 'reticent[synthetic]'`, which draws by numpy's global generator.
+        tables, by `pip install 'reticent[synthetic]'`.
         """
-        names = list(self.columns) if columns is None else list(columns)
+        names = self._names(self.columns if columns is None else columns)
         rows = self.nobs if n is None else n
+        if rows < 1:
+            raise ValueError("n is at least 1")
         if any(set(names) <= set(of) for of in self.cliques):
             table = self.table(names)
             chances = table.positive() / table.number
@@ -208,7 +217,7 @@ class SyntheticTables(Release):
             drawn = dict(zip(table.columns, places, strict=True))
         else:
             sizes = {name: len(of.levels) for name, of in self.columns.items()}
-            drawn = joint_records(self.all_tables, sizes, rows)
+            drawn = joint_records(self.all_tables, sizes, rows, seed)
         frame = self._named({name: drawn[name] for name in names})
         for name in names:
             frame[name].attrs["reticent"] = _MARK
@@ -219,7 +228,7 @@ class SyntheticTables(Release):
         """The shares of the cells of columns in one clique, by default the first one's, with 95 %
         intervals; needs matplotlib, gives the Axes.
         """
-        table = self.table(self.cliques[0] if columns is None else columns)
+        table = self._clear(self.cliques[0] if columns is None else columns)
         share, error = (x.ravel() for x in table.shares())
         cells = product(*(self.columns[name].levels for name in table.columns))
         half = _NORMAL * error
@@ -246,6 +255,24 @@ class SyntheticTables(Release):
     def check(self) -> None:
         Release.check(self)
         _ = (self.bse, self.nobs, self.all_tables)
+
+    def _names(self, columns: Iterable[str]) -> list[str]:
+        """Different columns of the question. Raises InvalidQuery."""
+        names = [columns] if isinstance(columns, str) else list(columns)
+        known = self.columns
+        if not names or len(set(names)) < len(names) or not set(names) <= set(known):
+            raise InvalidQuery(f"Name different columns of these: {', '.join(known)}.")
+        return names
+
+    def _clear(self, columns: Sequence[str]) -> CellTable:
+        """The table of columns, whose number of records is above the noise. Raises InvalidQuery."""
+        table = self.table(columns)
+        if not table.is_clear:
+            raise InvalidQuery(
+                "The noise hides how many records were in use, so no share can be given. Ask again "
+                "with a wider condition, a clique of fewer cells, or a larger epsilon."
+            )
+        return table
 
     def _fit(self, formula: str, link: MeanCurve, name: str) -> RegressionResults:
         response, terms = parse(formula)

@@ -9,7 +9,7 @@ order
     Var θ̂ = J⁻¹(Σ_k c_k ψ_kψ_kᵀ + σ²(ΨᵀΨ − [total public] (Ψᵀ1)(Ψᵀ1)ᵀ/K))J⁻¹,   J = Σ_k c_k μ′_k x_kx_kᵀ:
 
 sampling with errors of any variance (sandwich), and the noise of each cell. Where the noise of J in
-a direction is above 1/_CLEAR of J itself the expansion does not hold, and there are no intervals.
+a direction is above 1/CLEAR of J itself the expansion does not hold, and there are no intervals.
 """
 
 import re
@@ -22,10 +22,9 @@ from scipy.special import expit, ndtr, ndtri
 
 from reticent._errors import InvalidFormula
 from reticent._vector import FloatArray
-from reticent.results.cell_table import CellTable
+from reticent.results.cell_table import CLEAR, CellTable
 
 LEVEL = 0.95  # of intervals: the field's convention
-_CLEAR = 4.0  # J over its noise: with 4, logits on Adult were covered .93 to .97
 _STEPS = 50  # of Newton: it needs under 10 where the noise is small
 _SMALL = 1e-9  # of a step, in standardised coefficients
 _TERM = re.compile(r"(?:C\((`[^`]+`|[\w.]+)\)|(`[^`]+`|[\w.]+))$")
@@ -168,7 +167,7 @@ def _clear(table: CellTable, X: FloatArray, slope: FloatArray, J: FloatArray) ->
     values, vectors = np.linalg.eigh(J / np.outer(unit, unit))
     along = (X / unit) @ vectors
     noise = _roots(table.noise((w * along**2).T))
-    return bool(np.all(values > _CLEAR * noise))
+    return bool(np.all(values > CLEAR * noise))
 
 
 def _semidefinite(V: FloatArray) -> FloatArray:

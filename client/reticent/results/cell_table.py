@@ -15,6 +15,8 @@ import numpy as np
 
 from reticent._vector import FloatArray
 
+CLEAR = 4.0  # what is divided by, over its noise: with 4, logits on Adult were covered .93 to .97
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellTable:
@@ -31,6 +33,11 @@ class CellTable:
     def number(self) -> float:
         """Of records: public, or the noisy sum (at least 1)."""
         return self.total if self.total is not None else max(float(self.counts.sum()), 1.0)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the number of records is public, or far above its noise: shares divide by it."""
+        return self.total is not None or self.number > CLEAR * self.sigma * self.counts.size**0.5
 
     def noise(self, A: FloatArray) -> FloatArray:
         """(k, k) covariance of the noise in A·c, of A (k, cells)."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.synthetic.kind import KIND, Synthetic
 from reticent_server.kinds.synthetic.plan import MAX_TABLES
@@ -53,8 +54,49 @@ def test_a_bin_of_whole_numbers_stands_for_the_middle_of_those_that_it_holds() -
     facts = facts_of(N, (age, Column("d", ColumnKind.BOOLEAN, 0, 1)))
     found = KIND.plan(facts, Synthetic(("age", "d"), bins=4), QUIET)
     bins = outcome(found, block_of(age=np.arange(N) % 100.0, d=np.zeros(N))).levels[:4]
-    assert [row.upper for row in bins] == [24.75, 49.5, 74.25, 99.0]
+    assert [row.upper for row in bins] == [24.0, 49.0, 74.0, 99.0]
     assert [row.number for row in bins] == [12.0, 37.0, 62.0, 87.0]
+
+
+def test_bins_of_large_or_near_numbers_have_names_of_their_own() -> None:
+    columns = (Column("d", ColumnKind.NUMERIC, 1e6, 1e6 + 8), Column("c", ColumnKind.NUMERIC, 5, 5))
+    plan = KIND.plan(facts_of(N, columns), Synthetic(("d", "c"), bins=8), QUIET)
+    found = outcome(plan, block_of(d=1e6 + np.arange(N) % 8.0, c=np.full(N, 5.0)))
+    assert [row.level for row in found.levels][:2] == ["1000000 to 1000001", "1000001 to 1000002"]
+    assert [(row.level, row.number) for row in found.levels[8:]] == [("5 to 5", 5.0)]
+    np.testing.assert_allclose(found.tables[0].values, N / 8, atol=1)
+
+
+def test_whole_numbers_begin_bins_even_where_quantiles_are_close() -> None:
+    column = Column("y", ColumnKind.INTEGER, 0, 1000)
+    plan: Any = KIND.plan(facts_of(N, (column, Column("d", ColumnKind.BOOLEAN, 0, 1))), Synthetic(("y", "d"), bins=64), QUIET)  # fmt: skip
+    edges = plan.map_fn.columns[0][1].edges
+    assert all(edge.is_integer() for edge in map(float, edges))
+
+
+def test_records_with_a_missing_cell_are_out_of_its_tables_alone() -> None:
+    columns = tuple(
+        Column(name, ColumnKind.BOOLEAN, 0, 1, missing=("",) if name == "m" else ())
+        for name in ("a", "b", "m")
+    )
+    plan = KIND.plan(facts_of(N, columns), Synthetic(("a", "b", "m")), QUIET)
+    rows = {name: np.arange(N) % 2.0 for name in ("a", "b", "m")}
+    block = Block(0, N, rows, {"m": np.ones(N, dtype=bool)})
+    found = outcome(plan, block)
+    assert [of.total for of in found.tables] == [N, None, None]
+    assert np.abs(found.tables[1].values + found.tables[2].values).max() < 3
+    assert sum(found.tables[0].values) == pytest.approx(N)
+
+
+def test_a_condition_is_read_once_for_all_tables() -> None:
+    """120 tables of a condition with as many comparisons as there may be."""
+    columns = tuple(Column(f"c{k}", ColumnKind.BOOLEAN, 0, 1) for k in range(16))
+    where = " and ".join(f"c{k % 16} <= 1" for k in range(128))
+    plan: Any = KIND.plan(
+        facts_of(N, columns), Synthetic(tuple(c.name for c in columns), where=where), QUIET
+    )
+    assert plan.map_fn.where.where is not None
+    assert all(present.where is None for present, _ in plan.map_fn.columns)
 
 
 def test_a_table_of_records_in_use_has_no_public_sum() -> None:

@@ -59,7 +59,7 @@ def _plan(facts: DatasetFacts, query: Synthetic, offer: PrivacyCost) -> Syntheti
 KIND = Kind(
     query=Synthetic,
     group=QuestionGroup.TABLES,
-    asks="Can I have records to work with that look like the table's?",
+    asks="Can I have synthetic records to practise on, with free tables and fits beside them?",
     plan=_plan,
     result=SyntheticResult,
     examples=(
