@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage, width and utility of tables of cliques: `python -m benchmarks.synthetic DIR [reps]`, and
-`… DIR utility` with the extra `synthetic` of the client.
+"""Coverage, width and utility of tables of cliques: `python -m benchmarks.synthetic DIR [reps]`,
+and `… DIR utility` with the extra `synthetic` of the client.
 
 AIM_PYTHON: a Python with `opendp[mbi]` and `pandas`, whose own AIM then stands beside
-(benchmarks/synthetic_aim.py), at the same ρ for one record more or less; here one is replaced, which
-takes √2 times the noise.
+(benchmarks/synthetic_aim.py), at the same ρ for one record more or less; here one is replaced,
+which takes √2 times the noise.
 
 DIR holds adult.data (UCI Adult, 32,561 persons) and cps_asec_2024_wages.csv (CPS ASEC 2024). Of
 each, bootstrap samples of the sizes below, with a profile of the table's own quantiles; planned and
@@ -55,15 +55,46 @@ class CliqueCase:
 
 
 CASES = (
-    CliqueCase("adult", ("income", "age", "sex"), "logit", "income ~ age + C(sex)", ("income", "age")),
-    CliqueCase("adult", ("income", "sex", "hours"), "logit", "income ~ hours + C(sex)", ("income", "sex")),
+    CliqueCase(
+        "adult", ("income", "age", "sex"), "logit", "income ~ age + C(sex)", ("income", "age")
+    ),
+    CliqueCase(
+        "adult", ("income", "sex", "hours"), "logit", "income ~ hours + C(sex)", ("income", "sex")
+    ),
     CliqueCase("adult", ("income", "educ"), "logit", "income ~ educ", ("income", "educ")),
-    CliqueCase("adult", ("income", "married", "educ"), "logit", "income ~ educ + C(married)", ("income", "married")),
-    CliqueCase("cps", ("log_wage", "educ_years", "female"), "ols", "log_wage ~ educ_years + C(female)", ("educ_years", "female")),
-    CliqueCase("cps", ("high_wage", "experience", "female"), "logit", "high_wage ~ experience + C(female)", ("high_wage", "experience")),
-    CliqueCase("cps", ("high_wage", "educ_years", "female"), "logit", "high_wage ~ educ_years + C(female)", ("high_wage", "educ_years")),
-)  # fmt: skip
-_ADULT = "age workclass weight education educ marital occupation relationship race sex gain loss hours country income"
+    CliqueCase(
+        "adult",
+        ("income", "married", "educ"),
+        "logit",
+        "income ~ educ + C(married)",
+        ("income", "married"),
+    ),
+    CliqueCase(
+        "cps",
+        ("log_wage", "educ_years", "female"),
+        "ols",
+        "log_wage ~ educ_years + C(female)",
+        ("educ_years", "female"),
+    ),
+    CliqueCase(
+        "cps",
+        ("high_wage", "experience", "female"),
+        "logit",
+        "high_wage ~ experience + C(female)",
+        ("high_wage", "experience"),
+    ),
+    CliqueCase(
+        "cps",
+        ("high_wage", "educ_years", "female"),
+        "logit",
+        "high_wage ~ educ_years + C(female)",
+        ("high_wage", "educ_years"),
+    ),
+)
+_ADULT = (
+    "age workclass weight education educ marital occupation relationship race sex gain loss hours "
+    "country income"
+)
 
 
 def levels(values: Any) -> tuple[Any, tuple[str, ...]]:

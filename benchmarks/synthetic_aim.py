@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic records by OpenDP's own AIM: `PYTHON synthetic_aim.py CODES.csv RHO RECORDS.csv`, run by
-a Python that has `opendp[mbi]` and `pandas` (its mbi is older than the client's).
+"""Synthetic records by OpenDP's own AIM: `PYTHON synthetic_aim.py CODES.csv RHO RECORDS.csv`, run
+by a Python that has `opendp[mbi]` and `pandas` (its mbi is older than the client's).
 
-CODES.csv: whole numbers from 0 on, every pair of whose columns is the workload. RHO: of zCDP for one
-record that is added or removed.
+CODES.csv: whole numbers from 0 on, every pair of whose columns is the workload. RHO: of zCDP for
+one record that is added or removed.
 """
 
 import sys

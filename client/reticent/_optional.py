@@ -8,10 +8,14 @@ from reticent._errors import MissingDependency
 
 
 def pandas() -> Any:
+    """The module, imported when it is first needed. Raises ImportError, naming the extra to
+    install."""
     return _need("pandas", "pip install 'reticent[pandas]'")
 
 
 def pyplot() -> Any:
+    """matplotlib.pyplot, imported at the first plot. Raises ImportError, naming the extra to
+    install."""
     return _need("matplotlib.pyplot", "pip install 'reticent[plot]'")
 
 
@@ -21,6 +25,8 @@ def server_twin() -> Any:
 
 
 def yaml() -> Any:
+    """The module, imported when it is first needed. Raises ImportError, naming the extra to
+    install."""
     return _need("yaml", "pip install 'reticent[yaml]'")
 
 
@@ -29,6 +35,8 @@ def mbi() -> Any:
 
 
 def docx() -> Any:
+    """python-docx, imported at the first document. Raises ImportError, naming the extra to
+    install."""
     return _need("docx", "pip install 'reticent[word]'")
 
 

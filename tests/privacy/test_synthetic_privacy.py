@@ -15,12 +15,23 @@ from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
 
-QUERIES = (*KIND.examples, Synthetic(("y", "x", "k", "g", "b")), Synthetic(("x", "b", "g"), (("x", "b"), ("b", "g"), ("b",))))  # fmt: skip
+QUERIES = (
+    *KIND.examples,
+    Synthetic(("y", "x", "k", "g", "b")),
+    Synthetic(("x", "b", "g"), (("x", "b"), ("b", "g"), ("b",))),
+)
 
 
 def extremes() -> dict[str, Any]:
     """Records at the ends of every column, and cells that a source may give."""
-    y, x, k, g, b = np.array(list(product((-10.0, 0.0, 10.0, np.inf, np.nan), (-5.0, 2.0, 5.0, np.nan), (0.0, 9.0, 12.0), (0.0, 2.0, 3.0), (0.0, 1.0, 0.5)))).T  # fmt: skip
+    cells = (
+        (-10.0, 0.0, 10.0, np.inf, np.nan),
+        (-5.0, 2.0, 5.0, np.nan),
+        (0.0, 9.0, 12.0),
+        (0.0, 2.0, 3.0),
+        (0.0, 1.0, 0.5),
+    )
+    y, x, k, g, b = np.array(list(product(*cells))).T
     return {"y": y, "x": x, "k": k, "g": g, "b": b, "m": np.full(len(y), 0.5)}
 
 

@@ -66,11 +66,13 @@ class SyntheticTables(Release):
     Shares, fits and analyses whose columns lie inside of one clique have intervals that count
     sampling and noise; of others there are records only, without intervals.
 
-    >>> tables = ds.synthetic(["grade", "condition", "waterfront"], [["grade", "condition", "waterfront"]], epsilon=1.0)
+    >>> tables = ds.synthetic(["grade", "condition", "waterfront"],
+    ...     [["grade", "condition", "waterfront"]], epsilon=1.0)
     >>> tables.shares(["grade", "waterfront"])
     >>> tables.logit("waterfront ~ grade + C(condition)").summary()
     >>> tables.ols("grade ~ condition").conf_int()
-    >>> tables.fit(lambda cells: [np.average(cells.grade, weights=cells.weight)], ["grade"]).conf_int()
+    >>> mean = lambda cells: [np.average(cells.grade, weights=cells.weight)]
+    >>> tables.fit(mean, ["grade"]).conf_int()
     >>> axes = tables.plot(["waterfront", "condition"])
     >>> records = tables.records(columns=["grade", "waterfront"])
     """
@@ -146,8 +148,8 @@ class SyntheticTables(Release):
         return pandas.DataFrame({"share": share, "standard_error": error, **ends}, index=cells)
 
     def ols(self, formula: str) -> RegressionResults:
-        """Least squares, such as `y ~ age + C(region)`, over the columns of one clique; bins' middles
-        stand for numbers.
+        """Least squares, such as `y ~ age + C(region)`, over the columns of one clique; bins'
+        middles stand for numbers.
         """
         return self._fit(formula, IDENTITY, "Least squares")
 

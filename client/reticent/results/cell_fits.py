@@ -6,7 +6,8 @@ A cell k has covariates x_k, a response y_k and an unbiased count c_k. θ̂ solv
 As they are linear in the counts, noise leaves them unbiased, negative counts included. To first
 order
 
-    Var θ̂ = J⁻¹(Σ_k c_k ψ_kψ_kᵀ + σ²(ΨᵀΨ − [total public] (Ψᵀ1)(Ψᵀ1)ᵀ/K))J⁻¹,   J = Σ_k c_k μ′_k x_kx_kᵀ:
+    Var θ̂ = J⁻¹(Σ_k c_k ψ_kψ_kᵀ + σ²(ΨᵀΨ − [total public] (Ψᵀ1)(Ψᵀ1)ᵀ/K))J⁻¹,
+    J = Σ_k c_k μ′_k x_kx_kᵀ:
 
 sampling with errors of any variance (sandwich), and the noise of each cell. Where the noise of J in
 a direction is above 1/CLEAR of J itself the expansion does not hold, and there are no intervals.

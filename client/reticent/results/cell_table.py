@@ -2,9 +2,9 @@
 """A noisy table of cells: its margins, shares and draws, with the noise and sampling counted.
 
 Counts c of K cells are h + z: h the records' own, z noise of variance σ². Where Σh is public they
-were projected on it, and z has the covariance σ²(I − 11ᵀ/K). A margin that adds up r cells is such a
-table of K/r cells with variance rσ². Counts stay as they are, negative ones too: cutting them at 0
-moves sparse tables upwards, and with them whatever is estimated.
+were projected on it, and z has the covariance σ²(I − 11ᵀ/K). A margin that adds up r cells is such
+a table of K/r cells with variance rσ². Counts stay as they are, negative ones too: cutting them at
+0 moves sparse tables upwards, and with them whatever is estimated.
 """
 
 from collections.abc import Sequence

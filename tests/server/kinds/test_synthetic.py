@@ -68,8 +68,10 @@ def test_bins_of_large_or_near_numbers_have_names_of_their_own() -> None:
 
 
 def test_whole_numbers_begin_bins_even_where_quantiles_are_close() -> None:
-    column = Column("y", ColumnKind.INTEGER, 0, 1000)
-    plan: Any = KIND.plan(facts_of(N, (column, Column("d", ColumnKind.BOOLEAN, 0, 1))), Synthetic(("y", "d"), bins=64), QUIET)  # fmt: skip
+    facts = facts_of(
+        N, (Column("y", ColumnKind.INTEGER, 0, 1000), Column("d", ColumnKind.BOOLEAN, 0, 1))
+    )
+    plan: Any = KIND.plan(facts, Synthetic(("y", "d"), bins=64), QUIET)
     edges = plan.map_fn.columns[0][1].edges
     assert all(edge.is_integer() for edge in map(float, edges))
 

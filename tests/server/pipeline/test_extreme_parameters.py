@@ -65,12 +65,18 @@ QUERIES: dict[str, list[dict]] = {
     "mean": list(each({"kind": "mean"} | Y, where=[None, "x > 0"])),
     "sum": list(each({"kind": "sum"} | Y, where=[None, "x > 0"])),
     "histogram": [
-        *each({"kind": "histogram"} | Y, bins=[[-10, 0, 10], [-FAR, FAR], [0, 5e-324], [k / 50 for k in range(4000)]]),
+        *each({"kind": "histogram"} | Y,
+            bins=[[-10, 0, 10], [-FAR, FAR], [0, 5e-324], [k / 50 for k in range(4000)]]),
         {"kind": "histogram", "column": "k"},
     ],
     "crosstab": list(each({"kind": "crosstab"}, columns=[["k", "b"], ["b", "g"]])),
     "synthetic": [
-        *each({"kind": "synthetic", "columns": ["y", "k", "b", "g"]}, bins=[2, 64], cliques=[None, [["y", "k", "b", "g"]], [["b"], ["b", "g"]], [["b", "b"]], [["nobody"]]]),
+        *each(
+            {"kind": "synthetic", "columns": ["y", "k", "b", "g"]}, bins=[2, 64],
+            cliques=[
+                None, [["y", "k", "b", "g"]], [["b"], ["b", "g"]], [["b", "b"]], [["nobody"]],
+            ],
+        ),
         {"kind": "synthetic", "columns": ["b", "b"]},
     ],
     "quantiles": list(each(
@@ -78,19 +84,25 @@ QUERIES: dict[str, list[dict]] = {
         probabilities=[None, [0.5], [1e-4, 1 - 1e-4], [1e-9], [1 - 1e-16], [0.5, 0.5001], MANY],
     )),
     "iqr": list(each({"kind": "iqr"}, column=["y", "k"], mechanism=[None, "ptr"])),
-    "median": list(each({"kind": "median"} | Y, mechanism=["exponential", "smooth_sensitivity", "ptr"])),
+    "median": list(each({"kind": "median"} | Y,
+            mechanism=["exponential", "smooth_sensitivity", "ptr"])),
     "m_estimate": list(each(
-        {"kind": "m_estimate"} | Y, tuning=[None, 1e-300, 1e-12, 0.01, 1.0, 1e9, FAR], base=["uniform", "cauchy"],
+        {"kind": "m_estimate"} | Y, tuning=[None, 1e-300, 1e-12, 0.01, 1.0, 1e9, FAR],
+        base=["uniform", "cauchy"],
         lower=[None, -FAR, -1.0], upper=[None, 5e-324, 1.0, FAR],
     )),
     "depth_median": list(each(
-        {"kind": "depth_median"}, columns=[["y"], ["y", "x"], ["y", "x", "k"]], directions=[None, 10],
+        {"kind": "depth_median"}, columns=[["y"], ["y", "x"], ["y", "x", "k"]],
+        directions=[None, 10],
         scale=["iqr", "mad", "trimmed"], eta=[None, "private", 1e-300, 2.0**-33, 1e-6, 1e9, FAR],
     )),
-    "location_scale": list(each({"kind": "location_scale"} | Y, tuning=[None, 1e-9, 0.1, 100.0, 1e9])),
+    "location_scale": list(each({"kind": "location_scale"} | Y,
+            tuning=[None, 1e-9, 0.1, 100.0, 1e9])),
     "linear_regression": [
-        *each(LINEAR, tuning=[None, 1e-300, 0.1, 100.0, FAR]), *each(LINEAR, ridge=[5e-324, 1.0, 1e6, FAR]),
-        *each(LINEAR, loss=["tukey"], tuning=[None, 0.1]), LINEAR | {"mechanism": "gradient_descent"},
+        *each(LINEAR, tuning=[None, 1e-300, 0.1, 100.0, FAR]),
+        *each(LINEAR, ridge=[5e-324, 1.0, 1e6, FAR]),
+        *each(LINEAR, loss=["tukey"], tuning=[None, 0.1]),
+        LINEAR | {"mechanism": "gradient_descent"},
         LINEAR | {"formula": "y ~ C(g) + x:b"},
     ],
     "by influence": [
@@ -100,37 +112,48 @@ QUERIES: dict[str, list[dict]] = {
     "glm": [
         *each(LOGISTIC, tuning=[None, 0.1, 100.0]),
         *each({"kind": "glm", "formula": "k ~ x"}, family=["poisson", "gamma", "gaussian"]),
-        *each({"kind": "glm", "formula": "k ~ x", "family": "negative_binomial"}, dispersion=[1e-9, 0.001, 100.0]),
+        *each({"kind": "glm", "formula": "k ~ x", "family": "negative_binomial"},
+            dispersion=[1e-9, 0.001, 100.0]),
     ],
     "hypothesis_test": [
         *each({"kind": "hypothesis_test", "formula": "y ~ x"}, test=["wald", "score", "lr"],
               hypothesis=[None, ["x = 0"], ["x = 1e300"]]),
-        {"kind": "hypothesis_test", "formula": "b ~ x", "family": "binomial", "hypothesis": ["x = 0"]},
+        {"kind": "hypothesis_test", "formula": "b ~ x", "family": "binomial",
+            "hypothesis": ["x = 0"]},
     ],
     "t_test": [
         *each({"kind": "t_test", "column": "y"}, group=[None, "b"], popmean=[None, 5e-324, FAR]),
         {"kind": "t_test", "columns": ["y", "x"], "paired": True},
     ],
     "tests of groups": list(each(
-        {"group": "g"} | Y, kind=["anova", "kruskal"], levels=[None, ["u", "w"]], confidence_level=[None, 0.9999],
+        {"group": "g"} | Y, kind=["anova", "kruskal"], levels=[None, ["u", "w"]],
+        confidence_level=[None, 0.9999],
     )),
-    "tests of two groups": list(each({"group": "b"}, kind=["mann_whitney", "ks_test"], column=["y", "k"])),
+    "tests of two groups": list(each({"group": "b"}, kind=["mann_whitney", "ks_test"],
+            column=["y", "k"])),
     "roc": list(each(
-        {"kind": "roc", "score": "y", "outcome": "b"}, positive=["high", "low"], thresholds=[[], [5e-324], [0.5, 0.5]],
+        {"kind": "roc", "score": "y", "outcome": "b"}, positive=["high", "low"],
+        thresholds=[[], [5e-324], [0.5, 0.5]],
     )),
     "treatment_effect": list(each(
-        {"kind": "treatment_effect", "y": "y", "treatment": "b", "covariates": "x"}, estimand=["ate", "overlap"],
-        propensity=[[FAR, -FAR], [0.0, 5e-324]], outcome=[[FAR, 1.0, FAR], [0.0, 0.0, 1.0]], trim=[0.001, 0.25],
+        {"kind": "treatment_effect", "y": "y", "treatment": "b", "covariates": "x"},
+        estimand=["ate", "overlap"],
+        propensity=[[FAR, -FAR], [0.0, 5e-324]], outcome=[[FAR, 1.0, FAR], [0.0, 0.0, 1.0]],
+        trim=[0.001, 0.25],
     )),
     "staggered_did": list(each(
-        {"kind": "staggered_did", "y": "y", "treatment_time": "b", "time": "k"}, never=[None, FAR, 5e-324], last=[None, 3],
+        {"kind": "staggered_did", "y": "y", "treatment_time": "b", "time": "k"},
+        never=[None, FAR, 5e-324], last=[None, 3],
     )),
-    "proportion_test": list(each({"kind": "proportion_test", "column": "b"}, value=[1e-300, 0.5, 1 - 1e-16])),
+    "proportion_test": list(each({"kind": "proportion_test", "column": "b"},
+            value=[1e-300, 0.5, 1 - 1e-16])),
     "correlation": list(each(
-        {"kind": "correlation"}, columns=[["y", "x"], ["k", "y"]], method=["pearson", "spearman", "kendall"],
+        {"kind": "correlation"}, columns=[["y", "x"], ["k", "y"]],
+        method=["pearson", "spearman", "kendall"],
     )),
     "ks_test": list(each(
-        {"kind": "ks_test", "law": "normal"} | Y, parameters=[[0, 1], [FAR, 5e-324], [-FAR, FAR], [0, 5e-324]],
+        {"kind": "ks_test", "law": "normal"} | Y,
+        parameters=[[0, 1], [FAR, 5e-324], [-FAR, FAR], [0, 5e-324]],
     )),
     "subsample_aggregate": list(each(
         {"kind": "subsample_aggregate"}, model=[LINEAR, LOGISTIC, {"kind": "location_scale"} | Y],

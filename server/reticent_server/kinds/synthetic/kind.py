@@ -28,16 +28,16 @@ Clique = Annotated[tuple[Name, ...], MinLen(1), MaxLen(MAX_CLIQUE)]
 
 @dataclass(frozen=True, slots=True)
 class Synthetic(Query):
-    """Noisy tables of sets of columns (cliques), of which synthetic records are made, with intervals
-    for what lies inside of one clique.
+    """Noisy tables of sets of columns (cliques), of which synthetic records are made, with
+    intervals for what lies inside of one clique.
     """
 
     columns: Annotated[tuple[Name, ...], MinLen(2), MaxLen(MAX_COLUMNS)]
     cliques: Annotated[
         Annotated[tuple[Clique, ...], MinLen(1), MaxLen(MAX_TABLES)] | None,
         Field(
-            description="Sets of columns that are counted together, which your analyses need; every pair without it. A "
-            "column in none is counted alone."
+            description="Sets of columns that are counted together, which your analyses need; "
+            "every pair without it. A column in none is counted alone."
         ),
     ] = None
     bins: Annotated[
@@ -45,7 +45,8 @@ class Synthetic(Query):
         Ge(2),
         Le(MAX_BINS),
         Field(
-            description="At most so many bins of a column of numbers, between the quantiles of the profile."
+            description="At most so many bins of a column of numbers, between the quantiles of the "
+            "profile."
         ),
     ] = 8
     where: Where = None

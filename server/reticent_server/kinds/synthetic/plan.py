@@ -12,8 +12,8 @@ between the released quantiles of the profile.
 
 Each table has the records with no missing cell in its own columns. Where these are all n, its cells
 add up to n and are given so (numerics.known_total). What clients make of the tables is
-post-processing. Sources: Dwork & Smith (2009), Theorem 6; McKenna, Miklau & Sheldon (2021), "Winning
-the NIST contest", for cliques.
+post-processing. Sources: Dwork & Smith (2009), Theorem 6; McKenna, Miklau & Sheldon (2021),
+"Winning the NIST contest", for cliques.
 """
 
 from collections.abc import Mapping
@@ -80,8 +80,8 @@ class CliqueTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticResult:
-    """Tables of cliques, and the levels of each column in order. standard_error: of the noise in one cell of any table, before its sum is
-    put in.
+    """Tables of cliques, and the levels of each column in order. standard_error: of the noise in
+    one cell of any table, before its sum is put in.
     """
 
     levels: list[SyntheticLevel]
@@ -92,7 +92,9 @@ class SyntheticResult:
 
 @dataclass(frozen=True, slots=True)
 class Clique:
-    """One table: its axes and its counts. whole: whether all records are in it, whatever they are."""
+    """One table: its axes and its counts. whole: whether all records are in it, whatever they
+    are.
+    """
 
     whole: bool
     axes: tuple[Axis, ...]
@@ -118,8 +120,8 @@ class Clique:
 class CliquesMap:
     """(rows,) cell of a record in each table; −1 where it is in none.
 
-    where: which records are looked at, read once for all tables. columns: each one's axis, and which
-    of its cells are missing. cliques: the axes of each table.
+    where: which records are looked at, read once for all tables. columns: each one's axis, and
+    which of its cells are missing. cliques: the axes of each table.
     """
 
     where: Design
@@ -242,7 +244,8 @@ def plan_synthetic(
     )
     if sum(clique.part.bins for clique in planned) > MAX_TOTAL:
         raise InvalidQuery(
-            f"The tables would have more than {MAX_TOTAL} cells together; name fewer, or fewer bins."
+            f"The tables would have more than {MAX_TOTAL} cells together; name fewer, or fewer "
+            "bins."
         )
     map_fn = CliquesMap(
         used,
