@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 import reticent
+from reticent.results.cell_fits import IDENTITY, LOGIT, CellDesign, fit_result
 from reticent.results.cell_table import CellTable
 from support.client.replying_server import release
 
@@ -164,6 +165,16 @@ def test_a_condition_that_nobody_meets_has_no_shares() -> None:
             ask(["a", "g"])
     assert not any(found.ols("a ~ C(g)").estimable)
     assert len(tables(noisy(1, 10.0), 10.0, None).shares(["a", "g"])) == 12
+
+
+def test_a_column_that_is_0_throughout_has_no_interval_and_a_constant_is_exact() -> None:
+    """Columns whose bounds coincide."""
+    table = CellTable(("x", "y"), np.array([[4.0, 6.0]]), 1.0, 10.0)
+    flat = CellDesign(np.array([0.0, 1.0]), np.array([[1.0, 0.0], [1.0, 0.0]]), ("Intercept", "x"))
+    assert fit_result(table, flat, LOGIT, "", 10)["estimable"] == [False, False]
+    constant = CellDesign(np.full(2, 5.0), np.ones((2, 1)), ("Intercept",))
+    exact = fit_result(table, constant, IDENTITY, "", 10)
+    np.testing.assert_allclose(exact["confidence_intervals"], [[5.0, 5.0]], atol=1e-6)
 
 
 def test_columns_of_no_common_clique_get_a_sentence() -> None:

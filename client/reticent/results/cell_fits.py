@@ -110,7 +110,7 @@ def fit_result(
     table: CellTable, design: CellDesign, link: MeanCurve, estimand: str, n: int
 ) -> dict[str, Any]:
     """What a fit says, in a released regression's form."""
-    scale = np.maximum(np.sqrt((design.X**2).mean(axis=0)), np.finfo(float).tiny)
+    scale = _above_zero(np.sqrt((design.X**2).mean(axis=0)))
     X, c = design.X / scale, table.counts.ravel()
     theta, is_open = _solved(X, design.y, c, link)
     mu = link.mean(X @ theta)
@@ -124,7 +124,8 @@ def fit_result(
     covariance = L @ (sampling + noise) @ L
     beta, errors = theta / scale, _roots(covariance)
     half = float(ndtri((1 + LEVEL) / 2)) * errors
-    p = 2 * ndtr(-np.abs(beta) / np.maximum(errors, np.finfo(float).tiny))
+    with np.errstate(over="ignore"):  # an exact fit
+        p = 2 * ndtr(-np.abs(beta) / np.maximum(errors, np.finfo(float).tiny))
     ends = np.column_stack([beta - half, beta + half]).tolist()
     return {
         "terms": list(design.names),
@@ -164,7 +165,7 @@ def _clear(table: CellTable, X: FloatArray, slope: FloatArray, J: FloatArray) ->
     noise.
     """
     w = np.maximum(slope, np.finfo(float).tiny)[:, None]
-    unit = np.maximum(_roots((w * X**2).T @ (w * X**2)) ** 0.5, np.finfo(float).tiny)
+    unit = _above_zero(_roots((w * X**2).T @ (w * X**2)) ** 0.5)
     values, vectors = np.linalg.eigh(J / np.outer(unit, unit))
     along = (X / unit) @ vectors
     noise = _roots(table.noise((w * along**2).T))
@@ -175,6 +176,11 @@ def _semidefinite(V: FloatArray) -> FloatArray:
     """The nearest positive semi-definite matrix: noise can make a variance negative."""
     values, vectors = np.linalg.eigh((V + V.T) / 2)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+
+def _above_zero(lengths: FloatArray) -> FloatArray:
+    """Lengths to divide by: 1 of a column that is 0 throughout."""
+    return np.where(lengths > 0, lengths, 1.0)
 
 
 def _roots(V: FloatArray) -> FloatArray:
