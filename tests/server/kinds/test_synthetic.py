@@ -29,6 +29,7 @@ def test_every_pair_is_counted_without_cliques() -> None:
     counts = np.histogram2d(rows["g"], rows["k"], [np.arange(4) - 0.5, np.arange(11) - 0.5])[0]
     np.testing.assert_allclose(found.tables[1].values, counts.ravel(), atol=1)
     assert [of.total for of in found.tables] == [N] * 3
+    assert found.tables[0].cells == ["a × 0", "a × 1", "b × 0", "b × 1", "c × 0", "c × 1"]
     assert sum(found.tables[1].values) == pytest.approx(N)
 
 

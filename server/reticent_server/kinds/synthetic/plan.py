@@ -16,9 +16,9 @@ post-processing. Sources: Dwork & Smith (2009), Theorem 6; McKenna, Miklau & She
 "Winning the NIST contest", for cliques.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, product
 from math import ceil
 from typing import Any, ClassVar
 
@@ -48,7 +48,7 @@ from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.known_total import with_total
 
 MAX_TABLES = 128  # every pair of 16 columns, and some
-MAX_TOTAL = 1 << 15  # cells of all tables: a reply of some 300 kB, names of levels aside
+MAX_TOTAL = 1 << 14  # cells of all tables: a reply of some 700 kB, most of it names of cells
 _FEW = 32  # whole numbers that have a cell each: months, days and hours do
 _CELLS_A_MS = 20  # planned: cells of tables that take 1 ms; measured: 70
 _COUNT_NANOSECONDS = 50  # of a record in a table, planned for each column; measured: 10 to 30
@@ -70,10 +70,12 @@ class SyntheticLevel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliqueTable:
     """Noisy counts (cells,) of a clique, its last column's levels running fastest; they are
-    unbiased, and some may be negative. total: the number that they add up to, where it is public.
+    unbiased, and some may be negative. cells: their names, the levels with × between. total: the
+    number that they add up to, where it is public.
     """
 
     columns: list[str]
+    cells: list[str]
     values: list[float]
     total: int | None
 
@@ -106,11 +108,15 @@ class Clique:
         alone = self.part.unit_rows == 1 and self.whole
         return alone and all(axis.whole for axis in self.axes)
 
-    def table(self, released: Released, n: int) -> CliqueTable:
-        """Of its released cells."""
+    def table(
+        self, released: Released, n: int, levels: Mapping[str, Sequence[SyntheticLevel]]
+    ) -> CliqueTable:
+        """Of its released cells. levels: by column."""
+        cells = product(*((row.level for row in levels[axis.column]) for axis in self.axes))
         given = with_total(released, n) if self.adds_up else released
         return CliqueTable(
             columns=[axis.column for axis in self.axes],
+            cells=list(map(" × ".join, cells)),
             values=given.values.tolist(),
             total=n if self.adds_up else None,
         )
@@ -199,14 +205,15 @@ class SyntheticPlan(Planned):
     def run(self) -> Recipe:
         """One step."""
         released = yield SumStep("cliques", self._parts, self.map_fn)
+        levels = {
+            axis.column: _levels(column, axis)
+            for column, (_, axis) in zip(self.declared, self.map_fn.columns, strict=True)
+        }
         return SyntheticResult(
-            levels=[
-                level
-                for column, (_, axis) in zip(self.declared, self.map_fn.columns, strict=True)
-                for level in _levels(column, axis)
-            ],
+            levels=list(chain.from_iterable(levels.values())),
             tables=[
-                clique.table(of, self.n) for clique, of in zip(self.cliques, released, strict=True)
+                clique.table(of, self.n, levels)
+                for clique, of in zip(self.cliques, released, strict=True)
             ],
             standard_error=self.noise,
             n=self.n,
