@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reticent.kinds.staggered_did import StaggeredDidResults
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.synthetic import SyntheticTables
     from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
@@ -101,6 +102,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("columns", several(NAME)),
             Field("where", TEXT, None),
             Field("per", TEXT, None, keyword=True),
+        ),
+    ),
+    "synthetic": Question(
+        "synthetic",
+        (
+            Field("columns", several(NAME)),
+            Field("cliques", several(several(NAME)), None),
+            Field("bins", WHOLE, 8),
+            Field("where", TEXT, None),
         ),
     ),
     "quantiles": Question(
@@ -698,6 +708,38 @@ class Methods:
         values = {"columns": columns, "where": where, "per": per}
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Crosstab | NoReply = self._ask("crosstab", values, spending)
+        return answer
+
+    def synthetic(
+        self,
+        columns: Iterable[str],
+        cliques: Iterable[Sequence[str]] | None = None,
+        bins: int = 8,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "SyntheticTables | NoReply":
+        """Noisy tables of sets of columns (cliques), of which synthetic records are made, with
+        intervals for what lies inside of one clique.
+
+        - cliques: Sets of columns that are counted together, which your analyses need; every
+          pair without it. A column in none is counted alone.
+        - bins: 2 to 64. At most so many bins of a column of numbers, between the quantiles of
+          the profile.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> tables = ds.synthetic(["grade", "condition", "waterfront"],
+        ...     [["grade", "condition", "waterfront"]], epsilon=1.0)
+        """
+        values = {"columns": columns, "cliques": cliques, "bins": bins, "where": where}
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: SyntheticTables | NoReply = self._ask("synthetic", values, spending)
         return answer
 
     def quantiles(
