@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage and width of weighted regression quantiles: `python -m benchmarks.weighted_quantiles CSV`.
+"""Coverage and width of weighted regression quantiles.
+
+`python -m benchmarks.weighted_quantiles CSV`, or without CSV of simulated tables alone.
 
 CSV: cps_asec_2024_wages.csv, 54,875 wage earners of the Current Population Survey with their final
 weights, declared up to the largest. Bootstrap samples; the target is the check loss's solution with
 weights on the whole table (statsmodels' QuantReg of wy on wX, that of quantreg::rq with weights).
-Width: over 1.96 times the standard deviation of that solution over the samples. And simulated tables
-in which heavy records have another slope.
+Width: over 1.96 times the standard deviation of that solution over the samples. And simulated
+tables in which heavy records have another slope.
 """
 
 import sys

@@ -218,9 +218,8 @@ def planned_cut(
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
     a length (any shape). distances: (rows or more,), signed, of the responses of the same public
-    rows from their median, None where no profile tells tails. From the tail that they show to the cut its
-    slope grows as κ is expected to make it.
-    """
+    rows from their median, None where no profile tells tails. From the tail that they show to the
+    cut its slope grows as κ is expected to make it."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
     for _ in range(_BISECTIONS):
@@ -258,8 +257,8 @@ def chosen_cut(
 
 
 def most_beyond(grid: LengthGrid, released: Released, cut: RowCut, longest: float) -> float:
-    """E of lengths that end at `longest`: N(C)(L − C) with _END_SURE standard deviations of the noise
-    in N. Infinite where nothing is clear of noise, or the end is _FAR_END cuts away.
+    """E of lengths that end at `longest`: N(C)(L − C), with _END_SURE standard deviations of N's
+    noise. Infinite where nothing is clear of noise, or the end is _FAR_END cuts away.
     """
     C, first = cut.length, int(np.sum(grid.edges <= cut.length)) - 1
     if cut.alpha <= 0 or first < 0 or longest > _FAR_END * C:

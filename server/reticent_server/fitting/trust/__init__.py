@@ -3,10 +3,9 @@
 it.
 
 A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or
-none, and the sentences that say why. Thresholds stand in one table (trust.thresholds), each with its
-unit, its reason and the figure that chose it. Everything is a function of released or public
-values.
-"""
+none, and the sentences that say why. Thresholds stand in one table (trust.thresholds), each with
+its unit, its reason and the figure that chose it. Everything is a function of released or public
+values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +52,9 @@ from reticent_server.fitting.trust.words import (
     CLUSTERS_NOT_TOLD,
     CLUSTERS_TOLD,
     CURVATURE_DOUBTED,
+    FEW_ALLOWED,
     FEW_CLUSTERS,
+    FEW_DECIDE,
     FEW_EVENTS,
     FEW_IN_GROUP,
     FEW_PERSONS,
@@ -408,21 +409,10 @@ def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
     records; told: whether that is known well enough for an interval.
     """
     if not told:
-        return [
-            (
-                f"About {records:.0f} records decide this correlation: it may be anything from -1 to 1, "
-                'and is not tested. Ask for method="spearman", for the correlation with a logarithm '
-                "of what has the long tail, or for a larger epsilon."
-            )
-        ]
+        return [FEW_DECIDE.format(records=records)]
     if share <= CUT_TOLD.value:
         return []
-    return [
-        (
-            f"Half or more of the standard error allows for about {records:.0f} records far from the "
-            'middle, which are cut; method="spearman" does not depend on them.'
-        )
-    ]
+    return [FEW_ALLOWED.format(records=records)]
 
 
 def eventless(events: FloatArray | None) -> BoolArray | None:

@@ -59,13 +59,17 @@ TAIL_INDEX = Threshold(
 )
 BULK_INDEX = Threshold(
     1.2,
-    "index of the tail of scores over the last factor of four above its noise, a standard deviation below its estimate",
-    "wealth has .8 to 1.2 and weeks of injury .5 to .9, with wrong intervals; delays 1.1 to 1.6, home runs 1.2 to 1.7, wages 1.6 and more, with right ones",
+    "index of the tail of scores over the last factor of four above its noise, a standard "
+    "deviation below its estimate",
+    "wealth has .8 to 1.2 and weeks of injury .5 to .9, with wrong intervals; delays 1.1 to 1.6, "
+    "home runs 1.2 to 1.7, wages 1.6 and more, with right ones",
 )
 SQUARES_INDEX = Threshold(
     1.4,
     "the same of squared lengths, of which moments are made",
-    "hourly wages with a few in thousands have .9 to 1.25 and a correlation that is .046 off, delays, incomes and lot areas .7 to 1.1; of ten pairs whose intervals hold it was 1.6 and more",
+    "hourly wages with a few in thousands have .9 to 1.25 and a correlation that is .046 off, "
+    "delays, incomes and lot areas .7 to 1.1; of ten pairs whose intervals hold it was 1.6 and "
+    "more",
 )
 CUT_ALLOWANCE = Threshold(
     3.0,
@@ -88,12 +92,14 @@ SURPRISE = Threshold(
 LEAST_FACTOR = Threshold(
     0.9,
     "of the curvature that is expected and measured",
-    "standard errors that are off by less than a tenth are those of a 95 % interval that covers .93",
+    "standard errors that are off by less than a tenth are those of a 95 % interval that covers "
+    ".93",
 )
 DOUBT = Threshold(
     3 / 4,
     "chance of a smaller curvature than LEAST_FACTOR of that",
-    "of 12 fits of house prices it was above in 12, of wages, scores and delays in none of 80; it is 1/2 before any step",
+    "of 12 fits of house prices it was above in 12, of wages, scores and delays in none of 80; it "
+    "is 1/2 before any step",
 )
 INFORMATION_NOISE = Threshold(
     1.0,
@@ -121,7 +127,8 @@ LEAST_PERSONS = Threshold(
 LEAST_CLUSTERS = Threshold(
     10.0,
     "levels with records, of a variance between them",
-    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 to .90",
+    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 "
+    "to .90",
 )
 CLUSTER_NOISE = Threshold(
     20.0,

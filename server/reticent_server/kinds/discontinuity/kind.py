@@ -4,12 +4,13 @@
     y = α + τ·1{x ≥ c} + β x + γ (x − c)₊,   scores multiplied by a = max(0, 1 − |x − c|/h)
 
 τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart
-there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is the
-local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it, with a
-standard error that counts the correction ("robust bias correction" with h = b). The kernel is a
-public function of one column, so that a ∈ [0, 1] is a weight as any other (fitting.maps): every sum
-keeps its bound, whatever the cut-off and the bandwidth. It is a planned fit as others are (fitting.fit_plan, with the proof), of least squares with the public truncation of
-a linear regression's loss "squared".
+there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is
+the local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it,
+with a standard error that counts the correction ("robust bias correction" with h = b). The kernel
+is a public function of one column, so that a ∈ [0, 1] is a weight as any other (fitting.maps):
+every sum keeps its bound, whatever the cut-off and the bandwidth. It is a planned fit as others are
+(fitting.fit_plan, with the proof), of least squares with the public truncation of a linear
+regression's loss "squared".
 
 Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
 (2014), remark 7, for order 2.

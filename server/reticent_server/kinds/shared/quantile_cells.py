@@ -45,8 +45,9 @@ Weighing = Literal["person", "first", "last"]
 PerPerson = Annotated[
     Weighing | None,
     Field(
-        description="Of a data set with several rows a person: with `person` everybody counts once, in equal parts for such "
-        "rows; with `first` or `last` only that row of each person counts. Either has less noise."
+        description="Of a data set with several rows a person: with `person` everybody counts "
+        "once, in equal parts for such rows; with `first` or `last` only that row of each person "
+        "counts. Either has less noise."
     ),
 ]
 
@@ -54,9 +55,9 @@ PerPerson = Annotated[
 QuantileWeights = Annotated[
     Name | None,
     Field(
-        description="A numeric column with declared bounds of at least 0, such as survey weights: each record counts by it. "
-        "The noise is that of the largest weight, so a narrow upper bound gives smaller errors. Not "
-        "with `by` and `intervals`."
+        description="A numeric column with declared bounds of at least 0, such as survey "
+        "weights: each record counts by it. The noise is that of the largest weight, so a narrow "
+        "upper bound gives smaller errors. Not with `by` and `intervals`."
     ),
 ]
 _GROUPS = "weights cannot be combined with `by`: ask with `where` for one group."
@@ -113,7 +114,8 @@ def quantile_part(
     *,
     weighted: bool = False,
 ) -> QuantileTree:
-    """Quantiles at increasing probabilities. weighted: of records that count by weight. Raises InvalidPrivacy where `rho` selects nothing."""
+    """Quantiles at increasing probabilities. weighted: of records that count by
+    weight. Raises InvalidPrivacy where `rho` selects nothing."""
     grid = candidate_grid(column)
     part = QuantileTree(grid, probabilities, rho, facts.schema.unit.max_rows, repeats(grid))
     if per == "person":
@@ -169,7 +171,9 @@ class Selecting(Planned):
 
     @property
     @abstractmethod
-    def step(self) -> SumStep: ...
+    def step(self) -> SumStep:
+        """The step that releases the selected cells."""
+
     @abstractmethod
     def members(self, released: Released) -> dict[str, Any]:
         """The members of its result."""
