@@ -122,6 +122,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
             Field("intervals", FLAG, False, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -143,6 +144,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
             Field("intervals", FLAG, False, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -297,6 +299,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("by", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "hypothesis_test": Question(
@@ -753,6 +756,7 @@ class Methods:
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
         intervals: bool = False,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -770,6 +774,9 @@ class Methods:
           quarters as much noise again, as their budget buys the ends of the intervals too. An
           end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          each record counts by it. The noise is that of the largest weight, so a narrow upper
+          bound gives smaller errors. Not with `by` and `intervals`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
         >>> ds.quantiles("price", [0.1, 0.5, 0.9], intervals=True, epsilon=1.0).conf_int()
@@ -782,6 +789,7 @@ class Methods:
             "by": by,
             "per": per,
             "intervals": intervals,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
@@ -840,6 +848,7 @@ class Methods:
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
         intervals: bool = False,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -859,6 +868,9 @@ class Methods:
           quarters as much noise again, as their budget buys the ends of the intervals too. An
           end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          each record counts by it. The noise is that of the largest weight, so a narrow upper
+          bound gives smaller errors. Not with `by` and `intervals`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
         >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()
@@ -871,6 +883,7 @@ class Methods:
             "by": by,
             "per": per,
             "intervals": intervals,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
@@ -1452,6 +1465,7 @@ class Methods:
         delta: float | None = None,
         confidence_level: float = 0.95,
         by: str | None = None,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1465,6 +1479,9 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
         - by: A categorical, boolean or integer column; one answer a level, all in one charge.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
 
         >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75],
         ...     epsilon=4.0)
@@ -1477,6 +1494,7 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
             "by": by,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: QuantileRegressionResults | GroupQuantileRegressions | NoReply = self._ask(

@@ -81,6 +81,7 @@ class Agreed:
 
     @property
     def sites(self) -> tuple[str, ...]:
+        """The names of the sites, in the document's order."""
         return tuple(self.document["sites"])
 
     def key(self, site: str) -> str | None:
