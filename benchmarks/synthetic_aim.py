@@ -12,6 +12,8 @@ import opendp.prelude as dp
 import polars as pl
 from opendp.extras.mbi import AIM
 
+MEGABYTES = 0.5  # of the model: as large as the one that stands beside it (reticent._joint)
+
 
 def main() -> None:
     """From codes to records."""
@@ -24,7 +26,11 @@ def main() -> None:
         privacy_loss=dp.loss_of(rho=float(sys.argv[2])),
         split_evenly_over=1,
     )
-    table = context.query().contingency_table(keys=keys, algorithm=AIM(queries=2)).release()
+    table = (
+        context.query()
+        .contingency_table(keys=keys, algorithm=AIM(queries=2, max_size=MEGABYTES))
+        .release()
+    )
     table.synthesize(codes.height).fill_null(-1).write_csv(sys.argv[3])
 
 

@@ -461,6 +461,8 @@ def test_protocols_are_shown_at_the_data_set_that_they_are_about(
             "sites": {"north": {}, "south": {"epsilon": 0.25, "without": ["x"]}},
         }
     )
+    desk.services.protocols.accept(agreed, "another", "north", "s..s", by="cli:carol")
+    assert "Protocols of pooled studies" not in inside.get(path).text
     desk.services.protocols.accept(agreed, "people", "south", "s..s", by="cli:carol")
     page = inside.get(path).text
     assert "<script>document" not in page
