@@ -37,6 +37,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
+from reticent_server.kinds.discontinuity.plan import JumpPlan, plan_jump
 from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
 from reticent_server.kinds.shared.columns import bounded_column
 from reticent_server.kinds.shared.linear.plan import (
@@ -93,11 +94,15 @@ class Discontinuity(Query):
     kind: Literal["discontinuity"] = field(default="discontinuity", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost) -> LinearRegressionPlan:
-    asked = LinearRegression(
-        query.y, query.where, "squared", confidence_level=query.confidence_level
-    )
-    return plan_linear_regression(facts, local_design(facts, query), asked, offer.rho)
+def _plan(
+    facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost
+) -> LinearRegressionPlan | JumpPlan:
+    design, level = local_design(facts, query), query.confidence_level
+    if query.order == 1:
+        y, running = (bounded_column(facts, name) for name in (query.y, query.running))
+        return plan_jump(facts, design, y, running, level, offer.rho)
+    asked = LinearRegression(query.y, query.where, "squared", confidence_level=level)
+    return plan_linear_regression(facts, design, asked, offer.rho)
 
 
 def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
