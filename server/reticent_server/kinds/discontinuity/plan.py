@@ -1,305 +1,302 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned jump of two local lines, by one bounded functional.
+"""A planned jump: a first look at both sides, then one sum of the influences of what it leaves.
 
-Steps, each a sum over records at numbers that are public or released before it:
+With the notation of discontinuity.local_fit, s = 0 below the cut-off and 1 above:
 
-0. *range*, where no profile tells it: quartiles of the response within the bandwidth;
-1. *moments*: Σ a(1, u, u²) and Σ a(1, u)y′ by side (discontinuity.records), from which come two
-   lines and the weights ℓ = a(w₀ + w₁u) of a local linear fit at the cut-off (discontinuity.lines);
-2. *lengths*: how many pieces |ψ| = |ℓ r| are longer than a length, r the residual from these lines,
-   and how many residuals; of the last the slope of a tail, by which intervals are declined;
-3. *jump*: Σ min(|ψ|, C) sign ψ with its squares, C at a rank from the top of step 2.
+1. *moments*: by side m_l = Σ a q_l and T_j = Σ a q_j z. From them G, w = G⁻¹q(0), and lines R·G⁻¹T,
+   a first look, on y cut to centre ± R.
+2. *lengths*: how many influences |ψ| of each sign, and residuals of each side and sign, are longer
+   than a length (fitting.row_tail, discontinuity.tails). ψ is of y itself, not cut.
+3. *jump*: Σ t and Σ t², t = ψ/C cut to ±1, C at a rank from the top of step 2.
 
-τ̂ is the jump of step 1's lines plus Σψ: a Newton step of the local linear estimator, exact but for
-products of two errors of step 1 (discontinuity.lines), which are counted. Its variance is
+The jump is the first look's plus C Σt. Were G exact, it would be that of least squares whatever the
+first look said, as Σ_i ℓ_i (lines' value) = w₁ᵀGb₁ − w₀ᵀGb₀ = the first look's jump. With the noise N
+of G, b* the least-squares lines and b the first look's,
 
-    Σψ² + noise² + products² + allowance²,
+    error = w₁ᵀN₁(b₁ − b*₁) − w₀ᵀN₀(b₀ − b*₀) + noise of CΣt + what the cut takes,
 
-Σψ² the sandwich's, and the allowance what the cut takes (fitting.row_tail).
-
-*Why it is short*: a fit releases four scores, whose noise an inverse Gram matrix stretches; here one
-number is released, whose pieces are as long as a record's own influence on the jump: 6/N a residual
-of N records on a side.
+a product of two errors. Its variance is Σ_l σ_l² (C_l w)ᵀ S (C_l w) by side, S the second moment of
+b − b*: noise of T, N b*, and the jump that step 3 has added, along G⁻¹q(0), which tells what cutting
+y at R has done. Sampling: C² Σt², the sandwich without a correction (HC0).
 
 *Privacy* (unconditional; neighbours replace one record). Every contribution is a function of one
 record, of public numbers and of earlier releases, bounded by the primitive that adds it:
 
-    range     a cell of a public grid    QuantileTree   (mechanisms.quantile_tree)
-    moments   ‖v‖ ≤ 1.58                 VectorSum      Δ = 3.16
-    lengths   one position on each grid  RunningCounts  (mechanisms.running_counts)
-    jump      |ψ/C| cut to 1, its square PowerSum       the diameter of (t, 1.4t²) (mechanisms.power_sum)
+    moments   |(s_l a q_l, t a q_j z)|² ≤ Σ s_l²(l + 1) + t²(k + 1)(k + 2)/2 = R²   VectorSum  Δ = 2R
+    lengths   one position of one line of each grid                                RunningCounts
+    jump      (t, 1.4t²), |t| ≤ 1                                                  PowerSum   its diameter, 2
 
-C, w and the lines are post-processing of earlier steps. The ρ of all parts add up under adaptive
-composition of zCDP; all else is post-processing. tests/privacy/test_discontinuity_privacy.py
-attains each bound.
+(The first at the cut-off with |z| = 1: a q_l falls from there on.) The ρ of all parts add up under
+adaptive composition of zCDP; C and all else is post-processing.
+tests/privacy/test_discontinuity_privacy.py attains each bound.
 
-Source: this project; Hahn, Todd & van der Klaauw (2001) for the estimator.
+Sources: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
+(2014), remark 7, for order 2; one Newton step with an exact score: Bickel (1975).
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, hypot, inf, isfinite
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
-from reticent_server.domain.design import Design, TriangleWeight
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
-    Block,
     FloatArray,
     PowerSum,
-    QuantileTree,
     Released,
+    RunningCounts,
     Step,
     SumStep,
     VectorSum,
 )
 from reticent_server.errors import InvalidPrivacy
-from reticent_server.fitting.own_profile import NO_PROFILE
-from reticent_server.fitting.results import RegressionResult
-from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut
-from reticent_server.fitting.special_columns import special
-from reticent_server.kinds.discontinuity.expected import ExpectedJump, expected_jump
-from reticent_server.kinds.discontinuity.lines import SideLine, side_lines
-from reticent_server.kinds.discontinuity.records import (
-    CLIP,
-    SIDES,
-    SIZE,
-    JumpMap,
-    LocalRecords,
-    MomentMap,
-    PieceLengthsMap,
-    Pieces,
+from reticent_server.fitting import trust
+from reticent_server.fitting.own_profile import (
+    OwnProfile,
+    counts_of,
+    lacking,
+    plan_own_profile,
+    profile_notes,
+    selections_of,
 )
-from reticent_server.kinds.discontinuity.result import JumpSums, jump_result
-from reticent_server.kinds.shared.answers import LEAST_SQUARES
-from reticent_server.kinds.shared.quantile_cells import quantile_part
-from reticent_server.kinds.shared.ranges import REACH, clip_range
-from reticent_server.mechanisms import noisy_sum
-from reticent_server.numerics.grids import candidate_grid, cell_codes
+from reticent_server.fitting.results import RegressionResult
+from reticent_server.fitting.row_tail import LengthGrid, RowCut
+from reticent_server.kinds.discontinuity.jump import FirstLook, JumpSums, jump_result
+from reticent_server.kinds.discontinuity.local_fit import (
+    Influence,
+    InfluenceLengthsMap,
+    InfluenceMap,
+    MomentsMap,
+    Window,
+)
+from reticent_server.kinds.discontinuity.tails import (
+    SIDES_AND_SIGNS,
+    SIGNS,
+    ResidualTails,
+    hidden_share,
+    residual_tails,
+    signed_cut,
+)
+from reticent_server.kinds.shared import answers
+from reticent_server.kinds.shared.ranges import clip_range, public_sd, share_below, spread
+from reticent_server.mechanisms import noisy_sum, running_counts
 
-SQUARE = 1.4  # of t²: the largest that costs nothing beside t (kinds.mean.plan)
+SQUARE = 1.4  # of t²: the largest that costs nothing beside t (mechanisms.power_sum)
 POWERS = ((0.0, 1.0), (0.0, 0.0, SQUARE))
-_RANGE, _MOMENTS, _LENGTHS, _RESIDUALS = 0.1, 0.4, 0.08, 0.05
-"""Of ρ, or of what is left of it: a third more or less of any moves widths by less than 4 %."""
-RANK = 2.0  # records beyond the cut, in cuts of the sum's noise
+# of ρ; a third more or less of any moves widths by less than 3 %
+_MOMENTS, _LENGTHS, _RESIDUALS = 0.28, 0.12, 0.2
+_RESPONSES = 0.8  # t, beside scales of (l + 1)^−¼
+_RANKS = (0.5, 1.0, 2.0)  # records beyond the cut, in noises of Σt: the best is taken
 _LEAST_RANK = 0.05  # of a record: without noise nothing is cut
-_QUARTILES = (0.25, 0.5, 0.75)
-_UNIT = 0.25  # of a residual at the cut-off: where the grid of lengths begins is half of it
-_RECORD_NANOSECONDS = 300  # of a record in all passes; measured 100
-_IN_KERNEL = 2.0  # records within the bandwidth for a sum of weights of 1
-_TARGET = "Least squares on each side of the cut-off"
+_UNIT = 0.5  # of a spread: where the grid of lengths begins is a fourth of it
+_UNKNOWN = 1 / 16  # of the declared range, a spread that no profile tells
+_LONG = 3.5  # a cut is about so many standard deviations at the cut-off
+_BOUNDED = 8.0  # standard deviations between declared bounds, within which no tail is heavy
 _TOO_SMALL = "epsilon is too small to release a jump; raise it."
+_RECORD_NANOSECONDS = 150  # planned for a record in one pass and degree; measured: 40
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RangeMap:
-    """(rows,) the cell of the response on its column's public grid, of records within the
-    bandwidth.
-    """
+@dataclass(frozen=True, slots=True)
+class JumpShares:
+    """ρ of each part (RHO_UNITS)."""
 
-    records: LocalRecords
-    column: Column
-
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
-        at = self.records.of(block)
-        used = at.used & (at.a > 0)
-        return (cell_codes(block.columns[self.column.name], candidate_grid(self.column), used),)
+    moments: int
+    lengths: int
+    residuals: int
+    jump: int
 
 
 @dataclass(frozen=True, slots=True)
 class JumpPlan(Planned):
-    """A planned jump. range_part: None where public facts tell the response's range. known: whether
-    they tell its spread. expected: by public facts.
+    """A planned jump. column, running: of y and the running variable. window: with a reach by public
+    facts. deviation: of y, by these. own: a profile of y that is made first.
     """
 
-    deadline_shares: ClassVar = (0.1, 0.06)
+    deadline_shares: ClassVar = (0.05, 0.05)
 
-    design: Design
-    records: LocalRecords
+    facts: DatasetFacts
     column: Column
-    range_part: QuantileTree | None
-    moments_part: VectorSum
-    lengths_rho: int
-    residuals_rho: int
-    jump_part: PowerSum
-    expected: ExpectedJump
-    spread: float
+    running: Column
+    window: Window
+    deviation: float
+    shares: JumpShares
+    own: OwnProfile | None
+    terms: tuple[str, ...]
     level: float
-    n: int
+
+    @property
+    def bounded(self) -> bool:
+        """Whether declared bounds leave no room for a tail."""
+        sd = public_sd(self.facts, self.column)
+        width = self.column.upper - self.column.lower
+        return self.column.is_dummy or (sd is not None and width <= _BOUNDED * sd)
 
     @property
     def outline(self) -> Outline:
-        selections = () if self.range_part is None else (self.range_part,)
+        s, n = self.shares, self.facts.n
+        row = _RECORD_NANOSECONDS * 3 * (self.window.order + 1)
         return Outline(
-            columns=self.design.columns,
-            rho=sum(self._rhos.values()),
-            mechanism="discrete Gaussian sums of a local linear fit's influences cut at a rank",
-            reference="Hahn, Todd & van der Klaauw (2001); Dwork & Smith (2009)",
-            passes=3 + len(selections),
-            column_ms=ceil(self.n * _RECORD_NANOSECONDS / 10**6),
-            gaussian_counts=(),
-            selections=selections,
-            answers=LEAST_SQUARES,
+            columns=self.window.design.columns,
+            rho=s.moments + s.lengths + s.residuals + s.jump + (self.own.rho if self.own else 0),
+            mechanism="discrete Gaussian sums of influences cut at a rank",
+            reference="Hahn, Todd & van der Klaauw (2001); Canonne, Kamath & Steinke (2020)",
+            passes=3 + (self.own is not None),
+            column_ms=ceil(n * row / 10**6),
+            draws=self.own.draws if self.own else 0,
+            gaussian_counts=counts_of(self.own),
+            selections=selections_of(self.own),
+            answers=answers.LEAST_SQUARES,
         )
 
     @property
-    def _rhos(self) -> dict[str, int]:
-        first = {} if self.range_part is None else {"range": self.range_part.rho}
-        return first | {
-            "moments": self.moments_part.rho,
-            "lengths": self.lengths_rho + self.residuals_rho,
-            "jump": self.jump_part.rho,
-        }
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """What part of ρ goes to each step."""
-        total = max(self.rho, 1)
-        return {name: rho / total for name, rho in self._rhos.items()}
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of the jump: the noise's part of the standard error and sampling, in standard deviations
-        of the response, their ratio, and records within the bandwidth.
+        """Of the jump, where records are spread as the profile of `running` says, or evenly, and y
+        varies about the lines as it does by itself: standard errors, their ratio (None where no
+        interval is expected), and records within the bandwidth.
         """
-        notes = [] if self.range_part is None else [NO_PROFILE]
-        found = self.expected
-        ratio = found.privacy / found.sampling if not found.hidden else None
+        privacy, sampling = self._expected
         return {
-            "terms": [self.design.names[1]],
-            "privacy_to_sampling": [ratio],
-            "records_in_the_bandwidth": found.records,
-            "shares": self.shares,
-            "notes": notes,
+            "terms": [self.terms[1]],
+            "privacy_to_sampling": [privacy / sampling if isfinite(privacy) else None],
+            "records_in_the_bandwidth": 2 * sum(self._weights),
+            "shares": self.spent,
+            "notes": profile_notes(self.own),
         }
 
     @property
     def precision(self) -> ForecastPrecision:
         """Of the jump."""
-        found, spread = self.expected, self.spread
-        privacy = float("inf") if found.hidden else found.privacy * spread
+        privacy, sampling = self._expected
         return ForecastPrecision(
-            (self.design.names[1],),
-            (privacy,),
-            (found.sampling * spread,),
-            in_units=self.range_part is None,
+            (self.terms[1],), (privacy,), (sampling,), in_units=self.own is None
         )
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What part of ρ goes to each step."""
+        s, rho = self.shares, max(self.rho, 1)
+        own = {} if self.own is None else {"profile": self.own.rho}
+        every = {"moments": s.moments, "lengths": s.lengths + s.residuals, "jump": s.jump}
+        return {name: part / rho for name, part in (own | every).items()}
+
+    @property
+    def _expected(self) -> tuple[float, float]:
+        """Standard errors of noise, infinite where no interval is expected, and of sampling."""
+        look = FirstLook.expected(self.window.order, self._weights, self._sds, self.window.reach)
+        sampling = self.deviation * look.sampling
+        part = LengthGrid(1.0).part(self.shares.residuals, 1, SIDES_AND_SIGNS)
+        seen = hidden_share(running_counts.noise_sd(part), look.count)
+        tail = trust.jump_tail(None, seen, told=True, bounded=self.bounded)
+        if not look.known or not tail.intervals:
+            return inf, sampling
+        noise = noisy_sum.noise_sd(self._jump_part) * _LONG * self.deviation * look.longest
+        return hypot(noise, look.leak(0.0)), sampling
+
+    @property
+    def _weights(self) -> tuple[float, float]:
+        """Expected Σa of each side."""
+        kernel, n = self.window.kernel, self.facts.n
+        ends = kernel.centre - kernel.width, kernel.centre, kernel.centre + kernel.width
+        below, at, above = (share_below(self.facts, self.running, end) for end in ends)
+        return max(n * (at - below) / 2, 1.0), max(n * (above - at) / 2, 1.0)
+
+    @property
+    def _sds(self) -> tuple[FloatArray, float]:
+        """Standard deviations of the noise of m (2k + 1,) and of T."""
+        rows = self._moments
+        sd = noisy_sum.noise_sd(self._moments_part(rows))
+        return sd / np.array(rows.scales), sd / rows.weight
+
+    @property
+    def _moments(self) -> MomentsMap:
+        scales = (np.arange(2.0 * self.window.order + 1) + 1) ** -0.25
+        return MomentsMap(self.window, tuple(scales.tolist()), _RESPONSES)
+
+    def _moments_part(self, rows: MomentsMap) -> VectorSum:
+        size = 2 * (3 * self.window.order + 2)
+        return VectorSum(size, rows.clip, self.shares.moments, groups=2)
+
+    @property
+    def _jump_part(self) -> PowerSum:
+        return PowerSum(POWERS, self.shares.jump)
 
     def run(self) -> Recipe:
-        """0. The range. 1. Moments. 2. Lengths. 3. The jump."""
-        records = self.records
-        if self.range_part is not None:
-            step = SumStep("range", (self.range_part,), RangeMap(records, self.column))
-            (quartiles,) = yield step
-            centre, half = _span(self.column, quartiles.values)
-            records = replace(records, centre=centre, half=half)
-        (moments,) = yield SumStep("moments", (self.moments_part,), MomentMap(records))
-        sides = side_lines(moments)
-        pieces = Pieces(
-            records,
-            np.stack([side.weights for side in sides]),
-            np.stack([side.line for side in sides]),
+        """1. A profile of y, where there is none. 2. Moments. 3. Lengths. 4. The jump."""
+        plan = self
+        if self.own is not None:
+            released = yield self.own.step
+            plan = replace(self, own=None).seen(self.own.profiled(released))
+        return (yield from plan.released(profile_notes(self.own)))
+
+    def seen(self, facts: DatasetFacts) -> "JumpPlan":
+        """The same with the range of y that these facts tell."""
+        span = clip_range(facts, self.column)
+        window = replace(self.window, centre=span.centre, reach=span.half)
+        return replace(self, window=window, deviation=spread(facts, self.column, span))
+
+    def released(
+        self, notes: Sequence[str]
+    ) -> Generator[Step, tuple[Released, ...], RegressionResult]:
+        """The three steps, and the reply. notes: further warnings."""
+        rows = self._moments
+        (moments,) = yield SumStep("moments", (self._moments_part(rows),), rows)
+        look = FirstLook.of(moments.values, rows, self._sds)
+        influence = Influence(self.window, look.weights, look.lines)
+        cut, tails = yield from self._cut(influence, look)
+        step = SumStep("jump", (self._jump_part,), InfluenceMap(influence, cut.length))
+        (powers,) = yield step
+        sums = JumpSums(powers, SQUARE, cut, tails)
+        return jump_result(self, look, sums, notes)
+
+    def _cut(
+        self, influence: Influence, look: FirstLook
+    ) -> Generator[Step, tuple[Released, ...], tuple[RowCut, ResidualTails]]:
+        unit = _UNIT * self.deviation
+        grids = influences, residuals = LengthGrid(unit * look.typical), LengthGrid(unit)
+        step = SumStep(
+            "lengths", self._length_parts(*grids), InfluenceLengthsMap(influence, *grids)
         )
-        cut = yield from self._lengths(pieces, sides)
-        (powers,) = yield SumStep("jump", (self.jump_part,), JumpMap(pieces, cut.length))
-        return self._result(records, sides, JumpSums(powers, cut, SQUARE))
+        psi, residual = yield step
+        tails = residual_tails(residuals, residual, look.count)
+        slope = None if self.bounded else tails.slope
+        noise = noisy_sum.noise_sd(self._jump_part)
+        ranks = [max(rank * noise, _LEAST_RANK) for rank in _RANKS]
+        cuts = [signed_cut(influences, psi, look.count, rank, slope) for rank in ranks]
+        return min(cuts, key=lambda c: hypot(noise * c.length, c.excess)), tails
 
-    def _lengths(
-        self, pieces: Pieces, sides: tuple[SideLine, SideLine]
-    ) -> Generator[Step, tuple[Released, ...], RowCut]:
-        longest = max(float(np.abs(side.weights[0])) for side in sides)
-        unit = _UNIT * pieces.records.half / REACH
-        grid, residuals = LengthGrid(unit * longest), LengthGrid(unit)
-        parts = (grid.part(self.lengths_rho, 1), residuals.part(self.residuals_rho, 1))
-        step = SumStep("lengths", parts, PieceLengthsMap(pieces, grid, residuals))
-        lengths, beyond = yield step
-        count = max(_IN_KERNEL * sum(side.total for side in sides), 1.0)
-        rank = rank_of(self.jump_part)
-        # the slope before a cut tells tails of residuals, not of their products
-        bulk = chosen_cut(residuals, beyond, count, rank).bulk
-        return replace(chosen_cut(grid, lengths, count, rank), bulk=bulk)
-
-    def _result(
-        self, records: LocalRecords, sides: tuple[SideLine, SideLine], sums: JumpSums
-    ) -> RegressionResult:
-        return jump_result(
-            records,
-            sides,
-            sums,
-            level=self.level,
-            shares=self.shares,
-            estimand=_TARGET + special(self.design),
-            n=self.n,
+    def _length_parts(
+        self, influences: LengthGrid, residuals: LengthGrid
+    ) -> tuple[RunningCounts, RunningCounts]:
+        return (
+            influences.part(self.shares.lengths, 1, SIGNS),
+            residuals.part(self.shares.residuals, 1, SIDES_AND_SIGNS),
         )
 
 
 def plan_jump(
     facts: DatasetFacts,
-    design: Design,
-    column: Column,
-    running: Column,
+    window: Window,
+    columns: tuple[Column, Column],
+    terms: tuple[str, ...],
     level: float,
     rho: int,
 ) -> JumpPlan:
-    """A jump at `rho` (RHO_UNITS). design: of kind.local_design, with a TriangleWeight. Raises
-    InvalidPrivacy where `rho` is too small.
+    """The jump at `rho` (RHO_UNITS). columns: y and the running variable. window: of these, with any
+    range. terms: names of the coefficients. Raises InvalidPrivacy where `rho` is too small.
     """
-    response, kernel = design.response, design.weight
-    if response is None or not isinstance(kernel, TriangleWeight):
-        raise RuntimeError("a jump has a response and a kernel")
-    span = clip_range(facts, column)
-    known = span.sd is not None or column.is_dummy
-    range_part = None if known else quantile_part(facts, column, _QUARTILES, int(_RANGE * rho))
-    left = rho - (range_part.rho if range_part else 0)
-    moments, lengths, residuals = (int(share * left) for share in (_MOMENTS, _LENGTHS, _RESIDUALS))
+    y, running = columns
+    unknown = [c for c in lacking(facts, window.design) if c.name == y.name]
+    own = plan_own_profile(facts, window.design, rho, unknown) if unknown else None
+    left = rho - (own.rho if own else 0)
+    moments, lengths, residuals = (int(s * left) for s in (_MOMENTS, _LENGTHS, _RESIDUALS))
     if min(moments, lengths, residuals) < 1:
         raise InvalidPrivacy(_TOO_SMALL)
-    moments_part = VectorSum(SIDES * SIZE, CLIP, moments)
-    jump_part = PowerSum(POWERS, left - moments - lengths - residuals)
-    reach = span.half / span.sd if span.sd else REACH
-    return JumpPlan(
-        design=design,
-        records=LocalRecords(design, response, kernel, span.centre, span.half),
-        column=column,
-        range_part=range_part,
-        moments_part=moments_part,
-        lengths_rho=lengths,
-        residuals_rho=residuals,
-        jump_part=jump_part,
-        expected=expected_jump(
-            facts,
-            running,
-            kernel,
-            reach,
-            noisy_sum.noise_sd(moments_part),
-            noisy_sum.noise_sd(jump_part),
-            rank_of(jump_part),
-        ),
-        spread=span.sd or span.half / REACH,
-        level=level,
-        n=facts.n,
-    )
-
-
-def rank_of(part: PowerSum) -> float:
-    """How many records the cut leaves beyond it."""
-    return max(RANK * noisy_sum.noise_sd(part), _LEAST_RANK)
-
-
-def _span(column: Column, quartiles: FloatArray) -> tuple[float, float]:
-    """m and R of a response with these quartiles: REACH standard deviations of a normal one on each
-    side, within the declared bounds; these where the quartiles tell no spread.
-    """
-    first, middle, third = quartiles.tolist()
-    z = REACH / float(ndtri(_QUARTILES[2]))
-    lower = max(middle - z * (middle - first), column.lower)
-    upper = min(middle + z * (third - middle), column.upper)
-    if not lower < upper:
-        lower, upper = column.lower, column.upper
-    return (lower + upper) / 2, max((upper - lower) / 2, float(np.finfo(float).tiny))
+    shares = JumpShares(moments, lengths, residuals, left - moments - lengths - residuals)
+    deviation = _UNKNOWN * (y.upper - y.lower)
+    plan = JumpPlan(facts, y, running, window, deviation, shares, own, terms, level)
+    return plan if own else plan.seen(facts)
