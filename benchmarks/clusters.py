@@ -7,9 +7,10 @@ chem97.csv (Chem97 of mlmRev: 31,022 A-level results in 131 local authorities), 
 (InstEval of lme4: 73,421 evaluations in 14 departments) and adult.csv (the UCI repository's Adult:
 30,718 people in 14 occupations). A bootstrap sample draws as many clusters as there are, with
 replacement, and a cluster that is drawn twice is two; the profile is that of the table's own
-quantiles. Target: the textbook's coefficients of the whole table. Beside it the textbook's errors on the
-same sample: CR1 of statsmodels (that of sandwich::vcovCL) with t of G − 1 degrees of freedom, and errors
-by row. Width: median over the textbook's by cluster. Planned and released by the server's own code.
+quantiles. Target: the textbook's coefficients of the whole table. Beside it the textbook's errors
+on the same sample: CR1 of statsmodels (that of sandwich::vcovCL) with t of G − 1 degrees of
+freedom, and errors by row. Width: median over the textbook's by cluster. Planned and released by
+the server's own code.
 """
 
 import sys
@@ -202,8 +203,8 @@ SIMULATED = ClusterCase(
 def simulated(
     n: int, G: int, icc: float, rng: np.random.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
-    """y = 1 + x + z + error of variance 1, of which a share `icc` is common to a cluster; half of the
-    variance of x is between clusters, none of z's; clusters of unequal sizes (Dirichlet, 3)."""
+    """y = 1 + x + z + error of variance 1, of which a share `icc` is common to a cluster; half of
+    the variance of x is between clusters, none of z's; clusters of unequal sizes (Dirichlet, 3)."""
     g = rng.choice(G, n, p=rng.dirichlet(np.full(G, 3.0)))
     x = np.sqrt(0.5) * (rng.normal(size=G)[g] + rng.normal(size=n))
     z, own = rng.normal(size=n), rng.normal(size=n)

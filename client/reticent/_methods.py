@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
+"""The methods of a data set, one for each kind of question.
+
+Made by tools/client_methods.py from the server's questions.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -1002,8 +1005,10 @@ class Methods:
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
-        >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
-        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
+        >>> ds.linear_regression("price ~ grade", fit_statistics=True,
+        ...     epsilon=1.0).rsquared_interval
+        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront",
+        ...     epsilon=2.0)
         """
         values = {
             "formula": formula,
@@ -1112,7 +1117,8 @@ class Methods:
         - loss: "squared" or "huber". As of linear_regression: squared is least squares.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3, epsilon=4.0)
+        >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3,
+        ...     epsilon=4.0)
         """
         values = {
             "y": y,
@@ -1309,8 +1315,10 @@ class Methods:
         - order: 1 to 2. 1: lines on both sides; 2: parabolas, whose interval counts that the
           mean may be curved (robust bias correction).
 
-        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
-        >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
+        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+        ...     epsilon=4.0)
+        >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+        ...     order=2, epsilon=4.0)
         """
         values = {
             "y": y,
@@ -1370,7 +1378,8 @@ class Methods:
         - trim: 0.001 to 0.25. Propensities are cut to [trim, 1 − trim], so weights to 1/trim.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att", epsilon=2.0)
+        >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att",
+        ...     epsilon=2.0)
         """
         values = {
             "y": y,
@@ -1415,8 +1424,10 @@ class Methods:
         - confidence_level: 0.5 to 0.9999.
         - by: A categorical, boolean or integer column; one answer a level, all in one charge.
 
-        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
-        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75],
+        ...     epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront",
+        ...     epsilon=4.0)
         """
         values = {
             "formula": formula,
@@ -1519,7 +1530,8 @@ class Methods:
         - bins: Edges of the fitted values; None: of their noisy quantiles.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
-        >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5, bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
+        >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5,
+        ...     bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
         """
         values = {
             "formula": formula,
@@ -1700,7 +1712,8 @@ class Methods:
           differences, [0, 1] for late ones.
 
         >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
-        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True,
+        ...     epsilon=1.0).pvalue
         >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
         """
         values = {
@@ -1985,7 +1998,8 @@ class Methods:
           predictor: of a logit the log odds.
 
         >>> curve = ds.roc("price", "waterfront", thresholds=[1_000_000], epsilon=1.0)
-        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
+        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005],
+        ...     epsilon=1.0)
         """
         values = {
             "score": score,

@@ -8,10 +8,14 @@ from reticent._errors import MissingDependency
 
 
 def pandas() -> Any:
+    """The module, imported when it is first needed. Raises ImportError, naming the extra to
+    install."""
     return _need("pandas", "pip install 'reticent[pandas]'")
 
 
 def pyplot() -> Any:
+    """matplotlib.pyplot, imported at the first plot. Raises ImportError, naming the extra to
+    install."""
     return _need("matplotlib.pyplot", "pip install 'reticent[plot]'")
 
 
@@ -21,10 +25,14 @@ def server_twin() -> Any:
 
 
 def yaml() -> Any:
+    """The module, imported when it is first needed. Raises ImportError, naming the extra to
+    install."""
     return _need("yaml", "pip install 'reticent[yaml]'")
 
 
 def docx() -> Any:
+    """python-docx, imported at the first document. Raises ImportError, naming the extra to
+    install."""
     return _need("docx", "pip install 'reticent[word]'")
 
 

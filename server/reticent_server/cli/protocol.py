@@ -37,9 +37,8 @@ def check(
     site: Annotated[str | None, typer.Option(help="What the protocol calls this site.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Verify a protocol's signatures; with a data set, also its columns, bounds, levels and what the
-    study would cost there. Reads no private cell and charges nothing.
-    """
+    """Verify a protocol's signatures; with a data set, also its columns, bounds, levels and what
+    the study would cost there. Reads no private cell and charges nothing."""
     if (dataset is None) != (site is None):
         raise CuratorError("Give both --dataset and --site, or neither.")
     agreed = _read(file)

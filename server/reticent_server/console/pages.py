@@ -48,6 +48,7 @@ class AccountRow:
 
     @property
     def anchor(self) -> str:
+        """The id of the row in its page, to which links lead."""
         return f"account-{self.balance.account}"
 
 

@@ -21,8 +21,8 @@ from reticent_server.errors import InvalidRequest
 
 VERSION = 1
 LARGEST = 1 << 17
-"""Bytes of a file: some ten times the usual. One of as many takes a tenth of a second to read, which
-every plan that names it does."""
+"""Bytes of a file: some ten times the usual. One of as many takes a tenth of a second to read,
+which every plan that names it does."""
 
 _WORD = re.compile(r"`([^`]+)`|([A-Za-z_][A-Za-z0-9_.]*)")
 _MOST_DIGITS = 21

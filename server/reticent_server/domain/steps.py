@@ -228,6 +228,7 @@ class OneVector:
 
     @property
     def places(self) -> tuple[int, ...]:
+        """The places in the step of those parts that there are."""
         every = (self.vector, self.meat, self.curvature, self.used)
         return tuple(place for place in every if place is not None)
 

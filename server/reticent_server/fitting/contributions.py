@@ -3,7 +3,8 @@
 
     RowScores       each row's score is clipped by its own weight and added
     GroupRowScores  the same of one group among others: about 0, wherever the fit stands
-    PersonScores    (fitting.person_contributions) a person's scores are added first, and their sum is clipped at a released length
+    PersonScores    (fitting.person_contributions) a person's scores are added first, and their sum
+                    is clipped at a released length
 
 Another way to add them up is another class with the methods of Contributions: `prepared` releases
 what its clip needs before a step, `step` and `last_step` name the parts of one and read them, and

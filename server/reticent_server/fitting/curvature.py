@@ -3,8 +3,8 @@
 
     Steady    linear in the distance: the step of a bank of filters (fitting.beliefs)
     Bent      levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
-    Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at most,
-              turned into the distance at which the exponential has that mean
+    Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at
+              most, turned into the distance at which the exponential has that mean
 
 A score names its own (Score.curvature); another law of the mean is another class with these
 methods.
@@ -223,7 +223,9 @@ class Growing:
     def grown(self, rows: LocalRows, way: FloatArray) -> FloatArray:
         """The distance d (q,) at which the mean score is what a linear one has at `way` (q,):
 
-            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way      over the public rows, h their expected curvature.
+            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way
+
+        over the public rows, h their expected curvature.
 
         A step of slopes raises the mean response by their square; a linear step leaves that to the
         intercepts of later steps.

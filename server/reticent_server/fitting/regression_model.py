@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs from regression model to regression model, and the public ground that each stands on."""
+"""What differs from regression model to regression model, and the public ground that each stands
+on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

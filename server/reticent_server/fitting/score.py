@@ -2,7 +2,7 @@
 """What a fit needs to know of a model: the score of one record, and what to expect of it.
 
     score      w v q(y, η),    v = m(η) u,    w = min(1, R²/‖v‖²)      ‖·‖ ≤ R sup|q|
-    curvature  w h(y, η) v vᵀ,                                          |h| ≤ sup |h|, h ≥ 0 unless `signed`
+    curvature  w h(y, η) v vᵀ,    |h| ≤ sup |h|, h ≥ 0 unless `signed`
 
 u are the whitened regressors, η = x̃ᵀθ the predictor, and θ ← θ + unit·J⁻¹g a Newton step. A family
 gives a Score for each step of a fit; the fit asks it, never for its name.

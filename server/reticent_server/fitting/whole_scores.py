@@ -2,7 +2,7 @@
 """What one record adds where its score is cut as a whole: no weight of its own, and no bound of its
 parts.
 
-    score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
+    score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by its sum (mechanisms.quantise)
     root       v √h            cut at ‖·‖ ≤ L in the same way
     lengths    ‖v‖|q|, ‖v‖√h   one code each on a public grid (fitting.row_tail)
 

@@ -44,9 +44,9 @@ larger of numbers each of which moves by at most t moves by at most t. So D_k mo
 an end does, s or 1, though a record may move both ends; and of the m rows of a unit, one replaced
 after the other, by at most m t. Levels, being rounded down to whole numbers, move by at most ⌈s d⌉,
 or d: that is the bound of an upper end alone. It is attained by empty cells, whose two ends are
-one, beside a cell that has the rank on both tables and weighs next to nothing. A selection whose levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one
-whose levels stay costs nothing, and the sub-problems of a level are independent given those above:
-one replacement costs at most
+one, beside a cell that has the rank on both tables and weighs next to nothing. A selection whose
+levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one whose levels stay costs nothing,
+and the sub-problems of a level are independent given those above: one replacement costs at most
 
     ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)
 
@@ -113,6 +113,7 @@ class _Node:
 
     @property
     def middle(self) -> int:
+        """The index of the probability that the node selects."""
         return (self.first + self.last) // 2
 
     def rank(self, probabilities: Sequence[Fraction]) -> Fraction:
@@ -120,6 +121,7 @@ class _Node:
         return (probabilities[self.middle] - self.below) / (self.above - self.below)
 
     def children(self, probabilities: Sequence[Fraction]) -> list["_Node | None"]:
+        """The sub-problems below and above the middle; None where there is no probability."""
         p, k = probabilities[self.middle], self.middle
         left = _Node(self.first, k - 1, self.below, p) if k > self.first else None
         right = _Node(k + 1, self.last, p, self.above) if k < self.last else None
@@ -318,8 +320,8 @@ def meeting(cumulative: IntArray, low: int, repeats: int) -> IntArray:
 
 
 def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = False) -> IntArray:
-    """⌊d·max(0, M_{k−1} − r N, r N − M_k)⌋ (cells,), exactly. cumulative: where the intervals begin,
-    and N; shared: in 1/W."""
+    """⌊d·max(0, M_{k−1} − r N, r N − M_k)⌋ (cells,), exactly. cumulative: where the intervals
+    begin, and N; shared: in 1/W."""
     ends = cumulative - cumulative[0]
     wanted = r * int(ends[-1]) * steps
     floor, ceiling = wanted.numerator // wanted.denominator, ceil(wanted)

@@ -37,6 +37,7 @@ class OneTable:
 
     @property
     def persons(self) -> int:
+        """N, the number of persons, with or without rows."""
         return self._persons
 
     def rows_of_persons(
@@ -78,10 +79,12 @@ class LinkedReader:
 
     @property
     def persons(self) -> int:
+        """N, the number of persons in the population's places."""
         return self._n
 
     @property
     def n(self) -> int:
+        """N: a record of linked tables is a person."""
         return self._n
 
     def batches(self, _columns: Sequence[str]) -> Iterator[Private[Any]]:

@@ -53,10 +53,12 @@ class Control:
 
     @property
     def key(self) -> str:
+        """The name of the form's field."""
         return PREFIX + self.name
 
     @property
     def label(self) -> str:
+        """What stands before the field: words for a common one, else the field's name."""
         return _FIRST.get(self.name) or self.name.replace("_", " ").capitalize()
 
     @property

@@ -132,9 +132,9 @@ def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> Non
     assert read["name"] == ["ä", "b", None, "d"]
     assert read["day"][0] == date(2020, 1, 1)
     assert (
-        'sex: {kind: categorical, label: "Sex of the person", levels: {"Male": ["1"], "Female": ["2"]}'
-        in draft_schema(file)
-    )
+        'sex: {kind: categorical, label: "Sex of the person", levels: {"Male": ["1"], '
+        '"Female": ["2"]}'
+    ) in draft_schema(file)
 
 
 def test_labels_of_strangers_are_one_short_line_of_text(tmp_path: Path) -> None:

@@ -251,7 +251,8 @@ def test_files_brought_by_mistake(tmp_path: Path, content: bytes) -> None:
 def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
     schema = tmp_path / "s.yaml"
     schema.write_text(
-        'columns:\n  x: {kind: numeric, lower: 0, upper: 9}\n  g: {kind: categorical, levels: ["a", "b"]}\n'
+        "columns:\n  x: {kind: numeric, lower: 0, upper: 9}\n  g: {kind: categorical, levels: "
+        '["a", "b"]}\n'
     )
     rows = ["1,a", "NA,c", "?,a", "NA,", "2,a,3", "NA,b", "3"]
     with pytest.raises(CuratorError) as refused:

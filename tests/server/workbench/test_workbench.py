@@ -269,7 +269,9 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
 def targets_on(page: str) -> list[tuple[str, str, str]]:
     """(first line, width, link) of each target on a page; none where there is one only."""
     table = page.partition('<table class="cards targets"')[2].partition("</table>")[0]
-    return re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table)  # fmt: skip
+    return re.findall(
+        r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table
+    )
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from reticent_server.fitting.trust.thresholds import RESOLVED
 from reticent_server.kinds.discontinuity.local_fit import (
     ABOVE,
     BELOW,
-    MomentsMap,
+    SideMomentsMap,
     Window,
     basis,
 )
@@ -52,9 +52,9 @@ class FirstLook:
 
     @classmethod
     def of(
-        cls, values: FloatArray, rows: MomentsMap, noise: tuple[FloatArray, float]
+        cls, values: FloatArray, rows: SideMomentsMap, noise: tuple[FloatArray, float]
     ) -> "FirstLook":
-        """From the released sum of a MomentsMap."""
+        """From the released sum of a SideMomentsMap."""
         k, reach = rows.window.order, rows.window.reach
         by_side = values.reshape(-1, 2).T
         m = by_side[:, : 2 * k + 1] / np.array(rows.scales)
@@ -169,6 +169,11 @@ class JumpSums:
         return float(self.cut.length * self.powers.sd)
 
     @property
+    def clear(self) -> bool:
+        """Whether the squares are more than noise."""
+        return bool(trust.clear(float(self.powers.values[1]), self.powers.sd))
+
+    @property
     def sampling(self) -> float:
         """A standard error; at least as large as its noise."""
         squares = max(float(self.powers.values[1]), self.powers.sd) / self.square
@@ -188,6 +193,7 @@ def jump_result(
     privacy, sampling = hypot(sums.noise, leak), hypot(sums.sampling, sums.allowance)
     verdict = trust.jump(
         known=look.known,
+        spread=sums.clear,
         tail=trust.jump_tail(
             sums.tails.upper, sums.tails.seen, told=sums.cut.alpha > 0, bounded=plan.bounded
         ),
@@ -237,12 +243,13 @@ def jump_result(
 
 _ESTIMAND = {
     1: (
-        "The jump at the cut-off of least-squares lines on its two sides, scores multiplied by max(0, "
-        "1 - |{x} - {c:g}|/{h:g}); the lines themselves are a first look, without intervals"
+        "The jump at the cut-off of least-squares lines on its two sides, scores multiplied by "
+        "max(0, 1 - |{x} - {c:g}|/{h:g}); the lines themselves are a first look, without intervals"
     ),
     2: (
         "The jump at the cut-off of least-squares parabolas on its two sides, scores multiplied by "
-        "max(0, 1 - |{x} - {c:g}|/{h:g}); the parabolas themselves are a first look, without intervals"
+        "max(0, 1 - |{x} - {c:g}|/{h:g}); the parabolas themselves are a first look, without "
+        "intervals"
     ),
 }
 
@@ -250,9 +257,9 @@ _ESTIMAND = {
 def _moved(
     look: FirstLook, residual: float, jump: float, privacy: float, error: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The lines (2(k + 1),), moved so that they are `jump` apart (a projection by their covariance),
-    and covariances of noise and of all. residual: a standard deviation. privacy, error: standard
-    errors of the jump.
+    """The lines (2(k + 1),), moved so that they are `jump` apart (a projection by their
+    covariance), and covariances of noise and of all. residual: a standard deviation. privacy,
+    error: standard errors of the jump.
     """
     below, above = look.errors(residual)
     S = _blocks(below, above)

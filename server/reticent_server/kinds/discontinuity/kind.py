@@ -4,11 +4,11 @@
     y = α + τ·1{x ≥ c} + β x + γ (x − c)₊,   scores multiplied by a = max(0, 1 − |x − c|/h)
 
 τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart
-there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is the
-local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it, with a
-standard error that counts the correction ("robust bias correction" with h = b). The kernel is a
-public function of one column. τ is released by sums of bounded influences (discontinuity.plan, with
-the proof); the lines are a first look, without intervals.
+there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is
+the local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it,
+with a standard error that counts the correction ("robust bias correction" with h = b). τ is
+released by sums of bounded influences (discontinuity.plan, with the proof); the lines are a first
+look, without intervals.
 
 Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
 (2014), remark 7, for order 2.

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Local polynomials on the two sides of a cut-off, by moments in an orthonormal basis.
 
-A record in use at the distance v = |x − c|/h < 1 from the cut-off has the kernel's weight a = 1 − v.
-q_0, q_1, … are the polynomials that are orthonormal for the weight 2(1 − v) on [0, 1], so that
+A record in use at the distance v = |x − c|/h < 1 from the cut-off has the weight a = 1 − v. The
+polynomials q_0, q_1, … are orthonormal for the weight 2(1 − v) on [0, 1], so that
 
     q_l(0)² = l + 1,   a|q_l(v)| ≤ √(l + 1),
 
 and the Gram matrix of q_0 … q_k on one side, G = Σ a q qᵀ, is about Σa times I where records are
 spread evenly. It is linear in the moments m_l = Σ a q_l, l ≤ 2k:  G = Σ_l m_l C_l with public C_l.
-The value at the cut-off of the least-squares polynomial of y is Σ_i ℓ_i y_i, ℓ_i = a_i wᵀq(v_i), w =
-G⁻¹q(0).
+The value at the cut-off of the least-squares polynomial of y is Σ_i ℓ_i y_i, with
+ℓ_i = a_i wᵀq(v_i) and w = G⁻¹q(0).
 
 Sources: Fan & Gijbels (1996), chapter 3 (equivalent kernels); Szegő (1975), chapter 4 (Jacobi
 polynomials).
@@ -103,7 +103,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsMap:
+class SideMomentsMap:
     """A record's (s_l a q_l, t a q_j z), l ≤ 2k, j ≤ k, in the places of its side. scales: s (2k +
     1,). weight: t.
     """
@@ -131,7 +131,7 @@ class MomentsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Influence:
+class JumpInfluence:
     """ψ_i = ±ℓ_i (y_i − the first look's line), + above the cut-off. weights, lines: (2, k + 1) w
     and the lines' coefficients on q, by side.
     """
@@ -154,12 +154,12 @@ class Influence:
 
 
 @dataclass(frozen=True, slots=True)
-class InfluenceLengthsMap:
+class JumpLengthsMap:
     """A record's places among the lengths of influences, a line a sign, and of residuals, a line a
     side and sign.
     """
 
-    influence: Influence
+    influence: JumpInfluence
     influences: LengthGrid
     residuals: LengthGrid
 
@@ -179,10 +179,10 @@ def _on_lines(grid: LengthGrid, values: FloatArray, line: NDArray[Any]) -> Float
 
 
 @dataclass(frozen=True, slots=True)
-class InfluenceMap:
+class JumpInfluenceMap:
     """A record's ψ over the length at which influences are cut; NaN of one that does not count."""
 
-    influence: Influence
+    influence: JumpInfluence
     length: float
 
     def __call__(self, block: Block) -> tuple[FloatArray]:

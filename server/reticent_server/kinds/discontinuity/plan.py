@@ -10,24 +10,25 @@ With the notation of discontinuity.local_fit, s = 0 below the cut-off and 1 abov
 3. *jump*: Σ t and Σ t², t = ψ/C cut to ±1, C at a rank from the top of step 2.
 
 The jump is the first look's plus C Σt. Were G exact, it would be that of least squares whatever the
-first look said, as Σ_i ℓ_i (lines' value) = w₁ᵀGb₁ − w₀ᵀGb₀ = the first look's jump. With the noise N
-of G, b* the least-squares lines and b the first look's,
+first look said, as Σ_i ℓ_i (lines' value) = w₁ᵀGb₁ − w₀ᵀGb₀ = the first look's jump. With the noise
+N of G, b* the least-squares lines and b the first look's,
 
     error = w₁ᵀN₁(b₁ − b*₁) − w₀ᵀN₀(b₀ − b*₀) + noise of CΣt + what the cut takes,
 
 a product of two errors. Its variance is Σ_l σ_l² (C_l w)ᵀ S (C_l w) by side, S the second moment of
-b − b*: noise of T, N b*, and the jump that step 3 has added, along G⁻¹q(0), which tells what cutting
-y at R has done. Sampling: C² Σt², the sandwich without a correction (HC0).
+b − b*: noise of T, N b*, and the jump that step 3 has added, along G⁻¹q(0), which tells what
+cutting y at R has done. Sampling: C² Σt², the sandwich without a correction (HC0).
 
 *Privacy* (unconditional; neighbours replace one record). Every contribution is a function of one
 record, of public numbers and of earlier releases, bounded by the primitive that adds it:
 
-    moments   |(s_l a q_l, t a q_j z)|² ≤ Σ s_l²(l + 1) + t²(k + 1)(k + 2)/2 = R²   VectorSum  Δ = 2R
-    lengths   one position of one line of each grid                                RunningCounts
-    jump      (t, 1.4t²), |t| ≤ 1                                                  PowerSum   its diameter, 2
+    moments   |(s_l a q_l, t a q_j z)| ≤ R                VectorSum      Δ = 2R
+    lengths   one position of one line of each grid      RunningCounts  (mechanisms.running_counts)
+    jump      (t, 1.4t²), |t| ≤ 1                        PowerSum       its diameter, 2
 
-(The first at the cut-off with |z| = 1: a q_l falls from there on.) The ρ of all parts add up under
-adaptive composition of zCDP; C and all else is post-processing.
+R² = Σ s_l²(l + 1) + t²(k + 1)(k + 2)/2, reached at the cut-off with |z| = 1, from where each a q_l
+falls. The ρ of all parts add up under adaptive composition of zCDP; C and all else is
+post-processing. A profile of y, where none is known, is charged as such (fitting.own_profile).
 tests/privacy/test_discontinuity_privacy.py attains each bound.
 
 Sources: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
@@ -68,10 +69,10 @@ from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.row_tail import LengthGrid, RowCut
 from reticent_server.kinds.discontinuity.jump import FirstLook, JumpSums, jump_result
 from reticent_server.kinds.discontinuity.local_fit import (
-    Influence,
-    InfluenceLengthsMap,
-    InfluenceMap,
-    MomentsMap,
+    JumpInfluence,
+    JumpInfluenceMap,
+    JumpLengthsMap,
+    SideMomentsMap,
     Window,
 )
 from reticent_server.kinds.discontinuity.tails import (
@@ -113,8 +114,8 @@ class JumpShares:
 
 @dataclass(frozen=True, slots=True)
 class JumpPlan(Planned):
-    """A planned jump. column, running: of y and the running variable. window: with a reach by public
-    facts. deviation: of y, by these. own: a profile of y that is made first.
+    """A planned jump. column, running: of y and the running variable. window: with a reach by
+    public facts. deviation: of y, by these. own: a profile of y that is made first.
     """
 
     deadline_shares: ClassVar = (0.05, 0.05)
@@ -208,16 +209,17 @@ class JumpPlan(Planned):
     @property
     def _sds(self) -> tuple[FloatArray, float]:
         """Standard deviations of the noise of m (2k + 1,) and of T."""
-        rows = self._moments
+        rows = self.moment_rows
         sd = noisy_sum.noise_sd(self._moments_part(rows))
         return sd / np.array(rows.scales), sd / rows.weight
 
     @property
-    def _moments(self) -> MomentsMap:
+    def moment_rows(self) -> SideMomentsMap:
+        """What a record adds to the first sums."""
         scales = (np.arange(2.0 * self.window.order + 1) + 1) ** -0.25
-        return MomentsMap(self.window, tuple(scales.tolist()), _RESPONSES)
+        return SideMomentsMap(self.window, tuple(scales.tolist()), _RESPONSES)
 
-    def _moments_part(self, rows: MomentsMap) -> VectorSum:
+    def _moments_part(self, rows: SideMomentsMap) -> VectorSum:
         size = 2 * (3 * self.window.order + 2)
         return VectorSum(size, rows.clip, self.shares.moments, groups=2)
 
@@ -243,24 +245,22 @@ class JumpPlan(Planned):
         self, notes: Sequence[str]
     ) -> Generator[Step, tuple[Released, ...], RegressionResult]:
         """The three steps, and the reply. notes: further warnings."""
-        rows = self._moments
+        rows = self.moment_rows
         (moments,) = yield SumStep("moments", (self._moments_part(rows),), rows)
         look = FirstLook.of(moments.values, rows, self._sds)
-        influence = Influence(self.window, look.weights, look.lines)
+        influence = JumpInfluence(self.window, look.weights, look.lines)
         cut, tails = yield from self._cut(influence, look)
-        step = SumStep("jump", (self._jump_part,), InfluenceMap(influence, cut.length))
+        step = SumStep("jump", (self._jump_part,), JumpInfluenceMap(influence, cut.length))
         (powers,) = yield step
         sums = JumpSums(powers, SQUARE, cut, tails)
         return jump_result(self, look, sums, notes)
 
     def _cut(
-        self, influence: Influence, look: FirstLook
+        self, influence: JumpInfluence, look: FirstLook
     ) -> Generator[Step, tuple[Released, ...], tuple[RowCut, ResidualTails]]:
         unit = _UNIT * self.deviation
         grids = influences, residuals = LengthGrid(unit * look.typical), LengthGrid(unit)
-        step = SumStep(
-            "lengths", self._length_parts(*grids), InfluenceLengthsMap(influence, *grids)
-        )
+        step = SumStep("lengths", self._length_parts(*grids), JumpLengthsMap(influence, *grids))
         psi, residual = yield step
         tails = residual_tails(residuals, residual, look.count)
         slope = None if self.bounded else tails.slope
@@ -286,8 +286,8 @@ def plan_jump(
     level: float,
     rho: int,
 ) -> JumpPlan:
-    """The jump at `rho` (RHO_UNITS). columns: y and the running variable. window: of these, with any
-    range. terms: names of the coefficients. Raises InvalidPrivacy where `rho` is too small.
+    """The jump at `rho` (RHO_UNITS). columns: y and the running variable. window: of these, with
+    any range. terms: names of the coefficients. Raises InvalidPrivacy where `rho` is too small.
     """
     y, running = columns
     unknown = [c for c in lacking(facts, window.design) if c.name == y.name]

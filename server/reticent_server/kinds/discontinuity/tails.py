@@ -3,9 +3,10 @@
 of records beyond lengths (fitting.row_tail), released by sign, and of residuals by side and sign.
 
 *What a cut takes.* Of influences of one sign it takes E, so it moves the jump by the difference of
-two E, no more than the larger one. That is allowed for. E follows from the curve that row_tail fits,
-whose bend is a prior's where noise hides the tail; so it is taken to be no less than LEAST_EXCESS of
-what a power law with the slope that residuals have where they are seen would leave beyond the cut.
+two E, no more than the larger one. That is allowed for. E follows from the curve that row_tail
+fits, whose bend is a prior's where noise hides the tail; so it is taken to be no less than
+LEAST_EXCESS of what a power law with the slope that residuals have where they are seen would leave
+beyond the cut.
 
 *Whether it is believed.* A skewed tail on one side of the cut-off is diluted in the influences, and
 a prior told it from nothing: at n = 10,000 and ε = 1 intervals of Pareto tails of index 1.5 to 3

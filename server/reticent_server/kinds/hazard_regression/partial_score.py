@@ -169,7 +169,8 @@ class Followed:
         return Followed(self.start, np.minimum(self.time, ends), self.event * (self.time <= ends))
 
     def within(self, begins: FloatArray, ends: FloatArray) -> "Followed":
-        """The piece between two times (rows,): its events are those after `begins`, up to `ends`."""
+        """The piece between two times (rows,): its events are those after `begins`, up to
+        `ends`."""
         inside = (self.time > begins) & (self.time <= ends)
         start, time = (np.clip(x, begins, ends) for x in (self.start, self.time))
         return Followed(start, time, self.event * inside)

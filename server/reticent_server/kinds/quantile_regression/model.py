@@ -3,10 +3,11 @@
 
 Constants, relative to residual scales s and to q coefficients:
 
-    R² = .8q … 8q  what noise a record's place adds is R times the score's bound; Koenker's weights are 1. The widest at
-                   which the noise is forecast below .35 of the sampling error (6 % of an interval's width) and
-                   the bandwidth need not grow for it
-    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it measures)
+    R² = .8q … 8q  the noise that a record's leverage adds is R times the score's bound; Koenker's
+                   weights are 1. The widest at which the noise is forecast below .35 of the
+                   sampling error (6 % of an interval's width) and the bandwidth need not grow
+    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it
+                   measures)
 
 The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of
 skewed errors wrong by more than its error at n = 20,000.
@@ -65,28 +66,34 @@ class QuantileModel:
 
     @property
     def answers(self) -> str:
+        """The sentence for quantiles with bounded leverage."""
         return ROBUST_QUANTILES
 
     @property
     def tuning(self) -> float | None:
+        """None: residuals are not cut."""
         return None
 
     @property
     def nanoseconds(self) -> int:
+        """Of Φ and φ, of each record."""
         return _NANOSECONDS
 
     @property
     def cut_words(self) -> trust.CutWords:
+        """The sentences for lines."""
         return trust.OF_LINES
 
     @property
     def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
         return True
 
     def check(self, response: Term) -> None:
         """Any response will do."""
 
     def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        """Centre, scale and ties of the public responses (rows,)."""
         return public_response(term, values)
 
     def location(self, response: PublicResponse, *, intercept: bool) -> Location:
@@ -99,15 +106,18 @@ class QuantileModel:
         return centre + float(ndtri(self.tau))
 
     def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "QuantileModel":
+        """With the radius and the bandwidth for the smallest error, always."""
         radius = planned_radius(sizes, rho, self.tau, heavy_below(ground, sizes.size))
         return replace(
             self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
         )
 
     def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
+        """The smoothed scores at τ and the bandwidth."""
         return QuantileFamily(self.tau, self.bandwidth, ground.spread)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
+        """Bound and expected curvature of the score at the last bandwidth."""
         score = QuantileScore(self.tau, self.bandwidth, 1.0, fine=True)
         bound = score.curvature_bound
         rms = sqrt(self.tau * (1 - self.tau))
@@ -116,9 +126,11 @@ class QuantileModel:
         )
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
+        """What is to be said where many responses have one value."""
         return list(trust.quantiles(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002 - one interface
+        """The fit itself."""
         return fit
 
     def described(

@@ -193,8 +193,8 @@ def _check_work(taus: tuple[float, ...], each: int, most: int, what: str) -> Non
     """
     if len(taus) > 1 and len(taus) * each > most:
         raise InvalidQuery(
-            f"{len(taus)} quantiles at once are {len(taus) * each:,} {what} here, more than {most}: "
-            "ask for fewer of them in one question."
+            f"{len(taus)} quantiles at once are {len(taus) * each:,} {what} here, more than "
+            f"{most}: ask for fewer of them in one question."
         )
 
 

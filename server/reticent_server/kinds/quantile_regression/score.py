@@ -83,10 +83,12 @@ class QuantileScore(ResidualScore):
 
     @property
     def curvature_bound(self) -> float:
+        """φ(0)/b."""
         return _PEAK / self.bandwidth
 
     @property
     def most(self) -> float:
+        """φ(0), the largest density of a normal residual in scales."""
         return _PEAK
 
     @property
@@ -96,9 +98,11 @@ class QuantileScore(ResidualScore):
 
     @property
     def mean_square(self) -> float:
+        """τ(1 − τ) over the expected density."""
         return self.tau * (1 - self.tau) / self.density
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) K((y − η)/(sb)) less 1 − level."""
         return self._score(self._standardised(y, eta))
 
     def with_curvature(
@@ -107,6 +111,7 @@ class QuantileScore(ResidualScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """q, and h = φ((y − η)/(sb))/b."""
         v = self._standardised(y, eta)
         return self._score(v), _phi(v) * (1 / self.bandwidth)
 
@@ -120,6 +125,7 @@ class QuantileScore(ResidualScore):
         return np.asarray(K + (self.level - 1))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """(rows,) the density of normal residuals that are spread by `variance` more."""
         return self._density(self.residual_variance(variance))
 
     def _density(self, spread: FloatArray) -> FloatArray:
@@ -140,9 +146,11 @@ class QuantileResidual(MedianResidual):
 
     @property
     def words(self) -> str:
+        """The statistic, as a formula."""
         return "median|r - median(r)|/0.6745"
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) codes: 0 where |z| is below the normal law's median of it, else −1."""
         z = (y - eta) * (1 / score.scale) + float(ndtri(self.tau))
         return np.where(np.abs(z) <= _MEDIAN, 0.0, -1.0)
 
@@ -157,21 +165,26 @@ class QuantileFamily:
 
     @property
     def offset(self) -> float:
+        """OFFSET residual scales."""
         return OFFSET * self.start
 
     @property
     def shape(self) -> float:
+        """The relative error of a density that is expected of normal residuals."""
         return _DENSITY
 
     @property
     def joint(self) -> Joint | None:
+        """None: the scale sets bandwidths only."""
         return None
 
     @property
     def residuals(self) -> Residuals:
+        """The scale's measure, about the τ-quantile."""
         return QuantileResidual(self.tau)
 
     def score(self, scale: float, remaining: int) -> QuantileScore:
+        """The score of a step: wider kernels before the last step, the planned bandwidth in it."""
         if remaining > 1:
             return QuantileScore(self.tau, _WIDE, scale, fine=False)
         if remaining == 1:

@@ -39,8 +39,8 @@ MAX_PROBABILITIES = 99  # percentiles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantilesResult:
-    """values (k,) at probabilities (k,), in the units of the data; confidence_intervals (k,): of the
-    quantiles of the law that the records come from, sampling and noise counted.
+    """values (k,) at probabilities (k,), in the units of the data; confidence_intervals (k,): of
+    the quantiles of the law that the records come from, sampling and noise counted.
     """
 
     probabilities: list[Share]

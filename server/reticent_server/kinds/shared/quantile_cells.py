@@ -37,8 +37,9 @@ Weighing = Literal["person", "first", "last"]
 PerPerson = Annotated[
     Weighing | None,
     Field(
-        description="Of a data set with several rows a person: with `person` everybody counts once, in equal parts for such "
-        "rows; with `first` or `last` only that row of each person counts. Either has less noise."
+        description="Of a data set with several rows a person: with `person` everybody counts "
+        "once, in equal parts for such rows; with `first` or `last` only that row of each person "
+        "counts. Either has less noise."
     ),
 ]
 
@@ -117,7 +118,9 @@ class Selecting(Planned):
 
     @property
     @abstractmethod
-    def step(self) -> SumStep: ...
+    def step(self) -> SumStep:
+        """The step that releases the selected cells."""
+
     @abstractmethod
     def members(self, released: Released) -> dict[str, Any]:
         """The members of its result."""

@@ -25,9 +25,8 @@ from reticent_server.fitting.public.standardise import NORMAL_IQR
 REACH = 3.2
 _LEAST = 1e-9  # of the declared width: a narrower range is one that rounding would see
 _FAR = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles that a profile's noise leaves in place
-_GRID = (
-    np.arange(200) + 0.5
-) / 200  # probabilities at which a released law is averaged: finer than its quantiles
+# probabilities at which a released law is averaged: finer than its quantiles
+_GRID = (np.arange(200) + 0.5) / 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,12 @@ class ClipRange:
 
     @property
     def centre(self) -> float:
+        """The middle of the range."""
         return (self.lower + self.upper) / 2
 
     @property
     def half(self) -> float:
+        """Half of the width."""
         return (self.upper - self.lower) / 2
 
     @property

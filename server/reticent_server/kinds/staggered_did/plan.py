@@ -55,8 +55,8 @@ _ROWS = (
     "cross-sections, of responses cut to the centre ± the radius"
 )
 _LOST = (
-    "Cohorts whose number is not above its noise are left out: {}. Ask for a larger epsilon, or for "
-    "coarser dates of treatment."
+    "Cohorts whose number is not above its noise are left out: {}. Ask for a larger epsilon, or "
+    "for coarser dates of treatment."
 )
 _NONE = (
     "No effect can be told: no treated cohort with controls has a number above its noise. Ask for "

@@ -230,7 +230,8 @@ class Influence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InfluenceLengthsMap:
-    """(rows,) the positions of |ψ| and of ‖R∂ψ‖ on public grids; with weights that of |y − m| too."""
+    """(rows,) the positions of |ψ| and of ‖R∂ψ‖ on public grids; with weights that of |y − m|
+    too."""
 
     influence: Influence
     effects: LengthGrid
