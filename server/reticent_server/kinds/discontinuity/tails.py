@@ -28,6 +28,7 @@ SIGNS, SIDES_AND_SIGNS = 2, 4
 """Lines of numbers: of influences, and of residuals."""
 LEAST_EXCESS = 0.7  # of a power law's: 1 widens intervals by a tenth, without need in simulations
 _FACTOR, _BULK = 4.0, 0.25  # of the number at the last edge; of the residuals of a line
+_RECORDS, _FEW = 400.0, 0.04  # beyond the last edge, and of a line, where noise is less
 _LEAST_SLOPE = 1.1  # of a power law, beyond which what is left has no end
 
 
@@ -48,7 +49,7 @@ def residual_tails(grid: LengthGrid, released: Released, count: float) -> Residu
     slopes = []
     for line in lines_of(released, SIDES_AND_SIGNS):
         N, cov = grid.beyond(line)
-        found = _slope(grid.edges, N, np.sqrt(np.diag(cov)), _BULK * count / SIDES_AND_SIGNS)
+        found = _slope(grid.edges, N, np.sqrt(np.diag(cov)), count / SIDES_AND_SIGNS)
         slopes += [] if found is None else [found]
     return ResidualTails(
         slope=min((slope for slope, _ in slopes), default=None),
@@ -82,16 +83,17 @@ def signed_cut(
 
 
 def _slope(
-    edges: FloatArray, N: FloatArray, sd: FloatArray, most: float
+    edges: FloatArray, N: FloatArray, sd: FloatArray, count: float
 ) -> tuple[float, float] | None:
-    """−d ln N/d ln e to the last edge that is clear of its noise, from the nearest beyond which
-    are four times as many, or `most`; and its standard deviation. None where two edges are not
-    clear.
+    """−d ln N/d ln e to the last edge that is clear of its noise and that enough records are
+    beyond, from the last beyond which are four times as many, or a quarter of the line's `count`;
+    and its standard deviation. None where two edges are not clear.
     """
-    last = int(np.argmax(np.append(RESOLVED.value * sd >= N, True))) - 1
+    enough = np.maximum(RESOLVED.value * sd, min(_RECORDS, _FEW * count))
+    last = int(np.argmax(np.append(enough >= N, True))) - 1
     if last < 1:
         return None
-    first = int(np.sum(min(_FACTOR * N[last], most) < N[:last])) - 1
+    first = int(np.sum(min(_FACTOR * N[last], _BULK * count) < N[:last])) - 1
     first = max(first, 0)
     steps = log(edges[last] / edges[first])
     unsure = [hypot(sd[i] / N[i], N[i] ** -0.5) for i in (first, last)]
