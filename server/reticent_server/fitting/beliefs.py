@@ -65,6 +65,7 @@ class CurvatureBelief:
 
     @property
     def chance(self) -> float:
+        """The probability of this factor, in (0, 1]."""
         return exp(self.log_chance)
 
     @property

@@ -207,6 +207,7 @@ class FitBudget:
 
     @property
     def steps(self) -> int:
+        """T, the number of Newton steps."""
         return len(self.gradients)
 
     def on_part(self, t: int) -> bool:

@@ -129,10 +129,12 @@ class LevelClusters:
 
     @property
     def size(self) -> int:
+        """The number of combinations of levels, present or not."""
         return prod(map(len, self.codes))
 
     @property
     def name(self) -> str:
+        """The clusters' columns, as replies name them."""
         return " and ".join(self.columns)
 
     def places(self, block: Block) -> NDArray[np.int64]:
@@ -315,6 +317,9 @@ class Counts:
 
     @classmethod
     def of(cls, released: Released) -> "Counts":
+        """From noisy numbers of records by level: a level is present where its number is clear of
+        its noise.
+        """
         counts = released.values
         there = np.asarray(trust.clear(counts, released.sd), dtype=bool)
         present = max(float(there.sum()), 2.0)

@@ -128,6 +128,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def coding(self) -> Coding:
+        """That of the planned fit: centres and scales of its columns."""
         return self.ground.coding
 
     @property

@@ -72,6 +72,11 @@ and ½ L(d)² where J = 1, as t ≤ 1 and d is whole: a median costs what it doe
 The weights are a function of one person's places, and whatever the map gives, a person weighs at
 most W.
 
+*Weights* (`weighted`). A record has one code, or none, and weighs ⌊aW⌋ there, its share a cut to
+[0, 1]. That is a person whose weights add up to at most W: nothing above asks that they are whole
+or equal. A record of weight 0 that becomes one of weight W attains the bound, as one that enters
+does.
+
 Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of
 the candidates.
 """
@@ -149,7 +154,7 @@ def exact_probabilities(probabilities: Sequence[float]) -> list[Fraction]:
 
 def ladder(part: QuantileTree) -> Ladder:
     """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho."""
-    return _ladder(part.probabilities, part.rho, part.unit_rows, part.shared)
+    return _ladder(part.probabilities, part.rho, part.unit_rows, part.fractional)
 
 
 @lru_cache(maxsize=256)
@@ -195,7 +200,7 @@ def error_scales(part: QuantileTree) -> list[float]:
 
 def billed_rho(part: QuantileTree) -> float:
     """What the recursion costs at its ladder; at most part.rho (not in units)."""
-    return _billed(part.probabilities, part.unit_rows, ladder(part), part.shared)
+    return _billed(part.probabilities, part.unit_rows, ladder(part), part.fractional)
 
 
 def leaving_rho(part: QuantileTree) -> int:
@@ -251,11 +256,14 @@ def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
     """(cells,) exact numbers of records by cell, of one block; of shared weights their sums, in 1/W
     of a person.
 
-    codes: (rows,), shared (m, persons). Raises ValueError for another shape.
+    codes: (rows,), shared (m, persons), weighted (2, rows). Raises ValueError for another shape.
     """
-    if codes.ndim != 1 + part.shared or (part.shared and len(codes) != part.person_rows):
+    each = 2 if part.weighted else part.person_rows
+    if codes.ndim != 1 + part.fractional or (part.fractional and len(codes) != each):
         raise ValueError("codes are one of each row, or those of each person")
     cells = len(part.candidates)
+    if part.weighted:
+        return _of_shares(codes[0], codes[1], cells)
     return _weights(codes, cells) if part.shared else count_codes(codes, cells)
 
 
@@ -268,6 +276,16 @@ def _weights(codes: FloatArray, cells: int) -> IntArray:
     each = np.broadcast_to((1 << _WEIGHT_BITS) // np.maximum(T, 1), codes.shape)
     kept = codes[valid].astype(np.int64)
     return np.bincount(kept, weights=each[valid], minlength=cells).astype(np.int64)
+
+
+def _of_shares(codes: FloatArray, shares: FloatArray, cells: int) -> IntArray:
+    """(cells,) Σ ⌊aW⌋ of the records in each cell. codes, shares: (rows,)."""
+    with np.errstate(invalid="ignore"):
+        valid = (codes >= 0) & (codes < cells)
+    a = np.clip(np.nan_to_num(shares[valid], nan=0.0), 0.0, 1.0)
+    each = np.floor(a * (1 << _WEIGHT_BITS))
+    kept = codes[valid].astype(np.int64)
+    return np.bincount(kept, weights=each, minlength=cells).astype(np.int64)
 
 
 def spread(counts: IntArray, repeats: int) -> IntArray:
@@ -299,7 +317,7 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     while tasks:
         node, low, high = tasks.pop()
         inside = meeting(cumulative[low : high + 2], low, part.repeats)
-        found = levels_of(inside, node.rank(exact), steps.steps, part.shared)
+        found = levels_of(inside, node.rank(exact), steps.steps, part.fractional)
         cell = low + selection.select(Private(found), steps)
         chosen[node.middle] = cell
         left, right = node.children(exact)

@@ -164,11 +164,6 @@ def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
     return chosen.get(reading.dates or "", both)
 
 
-def draft_schema(path: Path, said: Reading = UNSAID) -> str:
-    """The text of a schema file to be completed by the curator. Raises CuratorError."""
-    return draft_text(propose(path, said), path.name)
-
-
 def draft_text(proposal: Proposal, file: str) -> str:
     """The text of a schema file, from what was understood of a file."""
     lines = [_line(column) for column in proposal.columns]

@@ -152,10 +152,12 @@ class ExpectedRisk:
 
     @property
     def information(self) -> FloatArray:
+        """(k, k) the mean information of a record."""
         return np.asarray(sum(each.information for each in self.strata) / self.count)
 
     @property
     def each(self) -> FloatArray:
+        """(K, k, k) the same in each interval of time."""
         return np.concatenate([each.each for each in self.strata]) / self.count
 
 
@@ -309,6 +311,7 @@ class PersonsModel(PublicModel):
 
     @property
     def risk(self) -> RiskTable:
+        """The table of follow-up. Raises TypeError without one."""
         if self.table is None:
             raise TypeError("persons have a table of follow-up")
         return self.table

@@ -56,11 +56,14 @@ _NANOSECONDS = 30  # of a record's score: a normal distribution function
 
 @dataclass(frozen=True, slots=True)
 class QuantileModel:
-    """At the level τ; satisfies fitting.fit_plan.Model. bandwidth: b, planned from public sizes."""
+    """At the level τ; satisfies fitting.fit_plan.Model. bandwidth: b, planned from public sizes.
+    weighted: whether records count by their weights.
+    """
 
     tau: float
     bandwidth: float = _LEAST_BANDWIDTH
     radius: float = RADII[0]
+    weighted: bool = False
     mechanism: str = "noisy Newton (smoothed check loss), discrete Gaussian sums"
     reference: str = "Fernandes, Guerre & Horta (2021); Avella-Medina, Bradshaw & Loh (2023)"
 
@@ -114,7 +117,7 @@ class QuantileModel:
 
     def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
         """The smoothed scores at τ and the bandwidth."""
-        return QuantileFamily(self.tau, self.bandwidth, ground.spread)
+        return QuantileFamily(self.tau, self.bandwidth, ground.spread, self.weighted)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
         """Bound and expected curvature of the score at the last bandwidth."""
@@ -191,7 +194,7 @@ def planned_radius(sizes: Sizes, rho: int, tau: float, heavy: float = 0.0) -> fl
     narrowest = planned_bandwidth(sizes, rho, tau, RADII[0])
     bound = QuantileScore(tau, 1.0, 1.0, fine=True).bound
     noise = 2 / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
-    sampling = sqrt(sizes.expected_n * tau * (1 - tau))
+    sampling = sqrt(sizes.expected_n * sizes.unequal * tau * (1 - tau))
     clips = {r: _sized(sizes, r, tau).gradient_clip(bound) for r in RADII}
     felt = max(_FELT * sampling / noise, clips[RADII[0]])
     borne = _BORNE * sampling / noise
@@ -216,5 +219,6 @@ def planned_bandwidth(sizes: Sizes, rho: int, tau: float, radius: float) -> floa
     jacobian = sqrt(2) * sized.radius_squared * flat.curvature_bound * sizes.unit_rows
     noise = jacobian * sqrt(q) / sqrt(2 * _JACOBIAN_SHARE * rho / RHO_UNITS)
     signal = n * sized.mean_norm * QuantileScore(tau, _JACOBIAN_NOISE, 1.0, fine=True).density
-    widest = max(_LEAST_BANDWIDTH, (q / n) ** _FOURTH_ORDER, noise / (signal * _JACOBIAN_NOISE))
+    smooth = (q * sizes.unequal / n) ** _FOURTH_ORDER  # (Σa)²/Σa² records have as much sampling
+    widest = max(_LEAST_BANDWIDTH, smooth, noise / (signal * _JACOBIAN_NOISE))
     return float(min(widest, _MOST_BANDWIDTH))

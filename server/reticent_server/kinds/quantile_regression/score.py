@@ -23,12 +23,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.huber import MedianResidual
-from reticent_server.fitting.residual_score import ResidualScore
+from reticent_server.fitting.huber import MedianResidual, WeightedMedianResidual
+from reticent_server.fitting.residual_score import ResidualFamily, ResidualScore
 from reticent_server.fitting.score import (
-    OFFSET,
     BoolArray,
-    Joint,
     Residuals,
     Score,
 )
@@ -151,22 +149,43 @@ class QuantileResidual(MedianResidual):
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
         """(rows,) codes: 0 where |z| is below the normal law's median of it, else −1."""
-        z = (y - eta) * (1 / score.scale) + float(ndtri(self.tau))
-        return np.where(np.abs(z) <= _MEDIAN, 0.0, -1.0)
+        return np.where(_inside(self.tau, score, y, eta), 0.0, -1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileFamily:
-    """Steps with wide kernels, the last with b = `bandwidth`. start: s before any release."""
+class WeightedQuantileResidual(WeightedMedianResidual):
+    """As QuantileResidual, by the sum of a(1{|r + z_τ s| ≤ .6745 s} − ½) of records that count as
+    shares a ∈ [0, 1].
+
+    Contributions lie in ±½. The fixed point is the weighted median.
+    """
+
+    tau: float
+
+    @property
+    def words(self) -> str:
+        return "weighted median|r - median(r)|/0.6745"
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(_inside(self.tau, score, y, eta) - 0.5)[None, :]
+
+
+def _inside(tau: float, score: Score, y: FloatArray, eta: FloatArray) -> BoolArray:
+    """(rows,) |r + z_τ s| ≤ .6745 s."""
+    z = (y - eta) * (1 / score.scale) + float(ndtri(tau))
+    return np.asarray(np.abs(z) <= _MEDIAN)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileFamily(ResidualFamily):
+    """Steps with wide kernels, the last with b = `bandwidth`. start: s before any release.
+    weighted: whether records count by their weights.
+    """
 
     tau: float
     bandwidth: float
     start: float = 1.0
-
-    @property
-    def offset(self) -> float:
-        """OFFSET residual scales."""
-        return OFFSET * self.start
+    weighted: bool = False
 
     @property
     def shape(self) -> float:
@@ -174,14 +193,9 @@ class QuantileFamily:
         return _DENSITY
 
     @property
-    def joint(self) -> Joint | None:
-        """None: the scale sets bandwidths only."""
-        return None
-
-    @property
     def residuals(self) -> Residuals:
         """The scale's measure, about the τ-quantile."""
-        return QuantileResidual(self.tau)
+        return (WeightedQuantileResidual if self.weighted else QuantileResidual)(self.tau)
 
     def score(self, scale: float, remaining: int) -> QuantileScore:
         """The score of a step: wider kernels before the last step, the planned bandwidth in it."""

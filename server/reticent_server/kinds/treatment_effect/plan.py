@@ -145,6 +145,7 @@ class TreatmentEffectPlan(Planned):
 
     @property
     def sources(self) -> tuple[NuisanceSource, ...]:
+        """Propensity and outcome, of those that the estimator fits."""
         return tuple(each for each in (self.propensity, self.outcome) if each is not None)
 
     @property

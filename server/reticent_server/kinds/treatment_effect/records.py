@@ -71,6 +71,7 @@ class AdjustedRecords:
 
     @property
     def response(self) -> Term:
+        """The outcome's term. Raises RuntimeError without one."""
         if self.design.response is None:
             raise RuntimeError("an effect has a response")
         return self.design.response

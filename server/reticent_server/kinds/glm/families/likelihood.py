@@ -19,7 +19,7 @@ from scipy.special import factorial, stdtr
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.row_tail import TailShape, tail_shape
-from reticent_server.fitting.score import Ball, BoolArray, whole_ball
+from reticent_server.fitting.score import BoolArray
 from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE, UnboundedScore
 from reticent_server.numerics import families as laws
@@ -116,10 +116,6 @@ class LikelihoodScore(UnboundedScore):
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:  # noqa: ARG002 - one interface
         """None: the law of amounts is not known."""
         return None
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        """The ball about 0."""
-        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True)
