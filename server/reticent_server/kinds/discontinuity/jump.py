@@ -166,6 +166,7 @@ class JumpSums:
 
     @property
     def noise(self) -> float:
+        """The standard deviation of the noise of `added`."""
         return float(self.cut.length * self.powers.sd)
 
     @property
