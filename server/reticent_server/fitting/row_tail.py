@@ -112,9 +112,9 @@ class LengthGrid:
         beyond = np.searchsorted(self.edges, lengths, side="left")
         return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
 
-    def part(self, rho: int, unit_rows: int) -> RunningCounts:
-        """What is released."""
-        return RunningCounts(1, _EDGES, rho, unit_rows)
+    def part(self, rho: int, unit_rows: int, lines: int = 1) -> RunningCounts:
+        """What is released. lines: groups of records, with numbers of their own."""
+        return RunningCounts(lines, _EDGES, rho, unit_rows)
 
     def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
         """N (E,) at each edge, and the standard deviation (E,) of its noise."""

@@ -325,3 +325,17 @@ RANK_ODDS = Threshold(
     "to one, against a rank that is off by more than RANK_ERROR",
     "each quartile is then misplaced once in a hundred releases",
 )
+JUMP_SLOPE = Threshold(
+    1.6,
+    "slope of the number of residuals of a side and sign beyond a length, over the last factor of "
+    "four above its noise, a standard deviation above its estimate, of a jump",
+    "normal residuals have 2 and more, exponential ones 1.4 to 2.8; lognormal ones of sigma = 1.5 "
+    "and Pareto tails of index 1.5 to 2 .6 to 1.5, with intervals at n = 10,000 and epsilon = 1 "
+    "that covered .4 to .9",
+)
+RESIDUALS_SEEN = Threshold(
+    0.01,
+    "of the residuals, a standard deviation of the noise of how many are beyond a length, of a "
+    "jump",
+    "at .007 slopes of one side and sign still tell a heavy tail from a light one",
+)

@@ -104,3 +104,20 @@ CONSTANT = (
     "A column does not vary by more than the noise, so the correlation may be anything from -1 to "
     "1, and is not tested. Ask for a larger epsilon; a constant column has no correlation."
 )
+NO_JUMP = (
+    "The jump is not identifiable: near the cut-off are too few records for the noise of their "
+    "moments. Raise epsilon, or widen the bandwidth."
+)
+NOISY_JUMP = (
+    "The jump's noise is more than {times:g} times its sampling error, so there is no interval: "
+    "raise epsilon, or widen the bandwidth."
+)
+HIDDEN_JUMP = (
+    "The noise hides whether a few records far from the lines decide the jump, so there is no "
+    "interval: ask for a larger epsilon or bandwidth, or about whether the response exceeds a "
+    "value."
+)
+HEAVY_JUMP = (
+    "A few records far from the lines may decide the jump, so there is no interval: ask about a "
+    "logarithm of the response, about whether it exceeds a value, or for a larger epsilon."
+)
