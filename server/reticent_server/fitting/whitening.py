@@ -16,7 +16,9 @@ F may be from what is known (a positive semi-definite mixture). Then
   one, and W takes the inverse of that. Directions that vary less than the floor are stretched by
   it, and resolved in the next round;
 - *rare* coordinates keep their length, which a clipped moment does not show: there F says how many
-  rows the data have of what the public rows have (`frequency`).
+  rows the data have of what the public rows have (`frequency`);
+- *rare combinations*, directions that a stretch does not change, are made as long as the radius
+  (`_few_records`).
 
 The axes are turned to the eigenvectors, so that what is not resolved lies along axes. All of it is
 a function of released matrices and public rows, hence public.
