@@ -28,6 +28,7 @@ NAMES = (
     "other_kinds",
     "study",
     "pooled",
+    "rounds",
     "parity",
     "describe",
     "deadlines",

@@ -4,18 +4,25 @@
 python -m reticent plan bundle.yaml --url https://stats.example.org
 python -m reticent run bundle.yaml results --url https://stats.example.org --epsilon 3
 python -m reticent rebuild results
+python -m reticent pooled protocol.json pool.json --site north=https://a.example/bp --site …
 
-The key is that of RETICENT_KEY, or of the file that RETICENT_KEY_FILE names.
+The key is that of RETICENT_KEY, or of the file that RETICENT_KEY_FILE names. `pooled` takes each
+site's from RETICENT_KEY_NORTH and so on, or asks for it; keys are kept in memory alone.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
+from getpass import getpass
+from urllib.parse import unquote
 
 from reticent._archive import Archive
 from reticent._bundle import Bundle, bundle
 from reticent._client import Client
 from reticent._errors import InvalidQuery, ReticentError
+from reticent._pooled.study import pooled
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,6 +53,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--yes", action="store_true", help="spend what the plan says, unasked")
     rebuild = commands.add_parser("rebuild", help="make tables and figures again, without a server")
     rebuild.add_argument("folder", help="an archive")
+    several = commands.add_parser("pooled", help="a study of several servers, by a protocol")
+    several.add_argument("file", help="the protocol: JSON")
+    several.add_argument("out", help="where the pooled study is saved, for reticent.load_pooled")
+    several.add_argument(
+        "--site",
+        action="append",
+        required=True,
+        metavar="NAME=URL/DATASET",
+        help="a site of the protocol; give it for each",
+    )
+    several.add_argument("--weights", choices=("people", "precision"), default="people")
+    several.add_argument("--resume", action="store_true", help="some sites have answered already")
+    several.add_argument("--ols", action="append", default=[], help="a formula to fit; free")
+    several.set_defaults(command=_pooled)
     plan.set_defaults(command=_plan)
     run.set_defaults(command=_run)
     rebuild.set_defaults(command=_rebuild)
@@ -73,6 +94,32 @@ def _run(given: argparse.Namespace) -> str:
 
 def _rebuild(given: argparse.Namespace) -> str:
     return "\n".join(map(str, Archive.read(given.folder).rebuild()))
+
+
+def _pooled(given: argparse.Namespace) -> str:
+    with ExitStack() as stack:
+        datasets = {}
+        for text in given.site:
+            name, url, dataset = _site(text)
+            client = stack.enter_context(Client(url, key=_site_key(name)))
+            datasets[name] = client.dataset(dataset)
+        found = pooled(given.file, datasets, weights=given.weights, resume=given.resume)
+    found.save(given.out)
+    return "\n\n".join(str(each.summary()) for each in (found, *map(found.ols, given.ols)))
+
+
+def _site(text: str) -> tuple[str, str, str]:
+    """Name, server's address and data set of NAME=URL/DATASET."""
+    name, _, address = text.partition("=")
+    url, _, dataset = address.rpartition("/")
+    if not (name and dataset and url.startswith(("http://", "https://"))):
+        raise InvalidQuery("A site is given as NAME=URL/DATASET: north=https://a.example/bp.")
+    return name, url, unquote(dataset)
+
+
+def _site_key(name: str) -> str:
+    variable = "RETICENT_KEY_" + "".join(c if c.isalnum() else "_" for c in name).upper()
+    return os.environ.get(variable) or getpass(f"Key at {name}: ")
 
 
 def _name(asked: Bundle, given: argparse.Namespace) -> str:

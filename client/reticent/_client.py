@@ -71,16 +71,21 @@ class Client:
         """
         return parsed(self._datasets, self._http.get("/v1/datasets"))
 
-    def dataset(self, name: str, *, project: str | None = None) -> Dataset:
+    def dataset(
+        self, name: str, *, project: str | None = None, protocol: str | None = None
+    ) -> Dataset:
         """One data set. Raises NotFound: absent and not granted look alike.
 
         project: the name of the project whose budget pays; None: your own, or the only project of
-        yours that has the data set.
+        yours that has the data set. protocol: the digest of a protocol that its curator has
+        accepted: the server then refuses, before a charge, whatever is not as the protocol says.
 
         >>> client.dataset("houses").n
         """
         content = self._http.get(f"/v1/datasets/{quote(name, safe='')}")
-        return parsed(lambda found: Dataset.from_json(found, self._http, project), content)
+        return parsed(
+            lambda found: Dataset.from_json(found, self._http, project, protocol), content
+        )
 
     def projects(self) -> list[Project]:
         """The projects that the caller is a member of.

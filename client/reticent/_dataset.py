@@ -69,12 +69,19 @@ class Dataset(Methods):
     _persons: Mapping[str, str] | None = None
     _document: Mapping[str, Any] = field(default_factory=dict, compare=False)
     _usual: Spending = field(default_factory=Spending, compare=False)
+    _protocol: str | None = None
 
     @classmethod
     def from_json(
-        cls, content: Mapping[str, Any], http: Http, project: str | None = None
+        cls,
+        content: Mapping[str, Any],
+        http: Http,
+        project: str | None = None,
+        protocol: str | None = None,
     ) -> "Dataset":
-        """project: the name of the project that pays; None: the server chooses."""
+        """project: the name of the project that pays; None: the server chooses. protocol: the
+        digest that every request names.
+        """
         return cls(
             name=str(content["name"]),
             version=int(content["version"]),
@@ -85,6 +92,7 @@ class Dataset(Methods):
             _http=http,
             _project=project,
             _document=content,
+            _protocol=protocol,
         )
 
     def profile(self) -> Profile:
@@ -248,7 +256,10 @@ class Dataset(Methods):
         asked = checks.named(checks.TEXT).checked("persons", {**(features or {}), **more})
         path = f"/v1/datasets/{quote(self.name, safe='')}/persons"
         content = self._http.post(path, {"persons": asked})
-        view = parsed(lambda found: Dataset.from_json(found, self._http, self._project), content)
+        view = parsed(
+            lambda found: Dataset.from_json(found, self._http, self._project, self._protocol),
+            content,
+        )
         return replace(view, _persons=asked)
 
     def twin(self, n: int | None = None, *, study: "Study | None" = None, seed: int = 0) -> "Twin":
@@ -305,7 +316,7 @@ class Dataset(Methods):
         self, query: Query, spending: Spending, more: Mapping[str, Any] | None = None
     ) -> Plan:
         wanted = spending.wanted
-        body = _queries.body(self.name, query, spending.epsilon, spending.delta, self._project)
+        body = self._body(query, spending.epsilon, spending.delta)
         body |= {} if wanted is None else {"wanted": wanted}
         with self._advice(query):
             content = self._http.post("/v1/plans", body | dict(more or {}))
@@ -349,7 +360,7 @@ class Dataset(Methods):
         levels = len(query.get("levels") or (group.levels if group else ()))
 
         def forecast(at: float) -> Plan:
-            body = _queries.body(self.name, query, at, delta, self._project)
+            body = self._body(query, at, delta)
             with self._advice(query):
                 return parsed(Plan.from_json, self._http.post("/v1/plans", body))
 
@@ -569,7 +580,7 @@ class Dataset(Methods):
         epsilon = spending.epsilon
         if spending.needs_plan:
             epsilon = spending.settled(self._plan(query, spending))
-        body = _queries.body(self.name, query, epsilon, spending.delta, self._project)
+        body = self._body(query, epsilon, spending.delta)
         key = uuid4().hex if spending.idempotency_key is None else spending.idempotency_key
         with self._advice(query):
             answer = read(self._http.release(body, key))
@@ -617,11 +628,14 @@ class Dataset(Methods):
         query = self._query(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key
         with self._advice(query):
-            return read(
-                self._http.submit(
-                    _queries.body(self.name, query, epsilon, delta, self._project), key
-                )
-            )
+            return read(self._http.submit(self._body(query, epsilon, delta), key))
+
+    def _under(self, protocol: str | None) -> "Dataset":
+        """The data set, with requests that name the protocol of a digest; None: as it is."""
+        return self if protocol is None else replace(self, _protocol=protocol)
+
+    def _body(self, query: Query, epsilon: float | None, delta: float | None) -> dict[str, Any]:
+        return _queries.body(self.name, query, epsilon, delta, self._project, self._protocol)
 
     def _advice(self, query: Query) -> AbstractContextManager[None]:
         return _advice.on_columns(query, [column.name for column in self.schema])

@@ -24,6 +24,9 @@ _RETRIED_ERRORS = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProto
 _ALL_ERRORS = (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, httpx.CookieConflict)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
 _CONNECT_SECONDS = 10.0
+LARGEST = 64 << 20
+"""Bytes of a reply: a study of 500 columns, the most, has about ten million."""
+_OF_THE_WIRE = {"content-encoding", "content-length", "transfer-encoding"}
 _RELEASES = "/v1/releases"
 
 
@@ -94,6 +97,26 @@ class Http:
     def _waited(self, document: Any) -> Any:
         return wait(self, document, self._sleep, Bar() if self._progress else None)
 
+    def _read(
+        self, method: str, path: str, content: str | None, headers: Mapping[str, str]
+    ) -> httpx.Response:
+        """The reply with its content, of which no more than LARGEST is read."""
+        with self._client.stream(method, path, content=content, headers=headers) as reply:
+            body = bytearray()
+            for chunk in reply.iter_bytes():
+                body += chunk
+                if len(body) > LARGEST:
+                    raise UnexpectedReply(
+                        f"{_address(self._base_url)} sends more than {LARGEST >> 20} MiB, which no "
+                        "Reticent server does.",
+                        status=reply.status_code,
+                        idempotency_key=headers.get("Idempotency-Key"),
+                    )
+            plain = {k: v for k, v in reply.headers.items() if k not in _OF_THE_WIRE}
+            return httpx.Response(
+                reply.status_code, headers=plain, content=bytes(body), request=reply.request
+            )
+
     def _send(
         self,
         method: str,
@@ -112,7 +135,7 @@ class Http:
             last = attempt == self._retries
             wait = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt)
             try:
-                reply = self._client.request(method, path, content=content, headers=headers)
+                reply = self._read(method, path, content, headers)
             except _ALL_ERRORS as error:
                 if last or not isinstance(error, _RETRIED_ERRORS):
                     # The wire's own stack is sixty lines that help nobody who typed an address.
@@ -157,7 +180,7 @@ def _content(reply: httpx.Response, idempotency_key: str | None) -> Any:
         raise from_reply(reply.status_code, reply.content, idempotency_key)
     try:
         return json.loads(reply.content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnexpectedReply(
             "The reply is not JSON; is this the address of a Reticent server?",
             status=reply.status_code,

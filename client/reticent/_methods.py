@@ -58,6 +58,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "sum": Question(
@@ -67,6 +69,9 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
+            Field("cluster", TEXT, None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "describe": Question(
@@ -174,7 +179,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("working_correlation", NUMBER, None, keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "did": Question(
@@ -236,7 +242,8 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("fit_statistics", FLAG, False, keyword=True),
             Field("target", TEXT, "robust", keyword=True),
-            Field("cluster", TEXT, None, keyword=True),
+            Field("cluster", either(TEXT, several(NAME)), None, keyword=True),
+            Field("strata", TEXT, None, keyword=True),
         ),
     ),
     "discontinuity": Question(
@@ -501,7 +508,7 @@ class Methods:
         `per`, of persons.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: Of a data set with several rows a person: `any` counts persons with such a row,
           once each, with less noise.
 
@@ -521,6 +528,8 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -530,14 +539,25 @@ class Methods:
         """Mean of a bounded column over the records in use.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           the mean is Σwx/Σw, with the linearised error. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
         >>> found = ds.mean("price", by="waterfront", epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "weights": weights}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("mean", values, spending)
         return answer
@@ -551,22 +571,41 @@ class Methods:
         delta: float | None = None,
         by: str | None = None,
         per: Literal["first", "last"] | None = None,
+        weights: str | None = None,
+        cluster: str | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
         confirm: bool | None = None,
         dry_run: DryRun | None = None,
     ) -> "Estimate | GroupEstimates | NoReply":
-        """Sum of a column in this table; its interval counts the privacy noise alone.
+        """Sum of a column in this table; its interval counts the privacy noise alone. With
+        weights, cluster or strata: the total of the population that a survey was drawn from,
+        with its design's error.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          the total is Σwx. One row a person, without by, only.
+        - cluster: A column of a survey's primary sampling units, 10 to 512 with `strata`: the
+          error is that of their design (with replacement), with the design effect.
+        - strata: A column of a survey's strata; units are the combinations of both. Without
+          `cluster` records are drawn one by one in each.
 
         >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
         """
-        values = {"column": column, "where": where, "by": by, "per": per}
+        values = {
+            "column": column,
+            "where": where,
+            "by": by,
+            "per": per,
+            "weights": weights,
+            "cluster": cluster,
+            "strata": strata,
+        }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Estimate | GroupEstimates | NoReply = self._ask("sum", values, spending)
         return answer
@@ -589,7 +628,7 @@ class Methods:
         of every column, by group.
 
         - columns: Those that are described; all of them without it.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
         >>> about = ds.describe(["price", "sqft_living", "condition"], by="waterfront", epsilon=1.0)
@@ -619,7 +658,7 @@ class Methods:
 
         - bins: Edges; None: levels, whole numbers.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "first" or "last". Of a data set with several rows a person: only each person's
           first or last such row counts, with less noise.
 
@@ -678,7 +717,7 @@ class Methods:
         """Quantiles at any probabilities; larger probabilities never have smaller values.
 
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
@@ -767,7 +806,7 @@ class Methods:
 
         - mechanism: "exponential", "smooth_sensitivity" or "ptr".
         - where: For the exponential mechanism only.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - per: "person", "first" or "last". Of a data set with several rows a person: with
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
@@ -916,7 +955,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         working_correlation: float | None = None,
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -947,7 +987,7 @@ class Methods:
         - effects: person: an intercept of every person, of a data set with several rows a
           person (the within estimator; newton only). Terms that are the same in all rows of a
           person are not identifiable then.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; newton, without by, only.
         - working_correlation: 0 to 0.95. Of any two rows of a person, of a data set with
@@ -956,7 +996,9 @@ class Methods:
           whatever the rows have in common.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
@@ -978,6 +1020,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "working_correlation": working_correlation,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask(
@@ -1164,7 +1207,8 @@ class Methods:
         by: str | None = None,
         fit_statistics: bool = False,
         target: Literal["robust", "likelihood"] = "robust",
-        cluster: str | None = None,
+        cluster: str | Iterable[str] | None = None,
+        strata: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1196,7 +1240,7 @@ class Methods:
         - offset: A numeric column that is added to the predictor, in the link's units.
         - exposure: A column of time or persons at risk with a lower bound above 0, in the link
           log: exp(coefficient) is a ratio of rates.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
         - fit_statistics: Also R² and the residual standard deviation, for a tenth of the
           budget; binomial with the logit link or gaussian, newton, without by or tuning, only.
         - target: "robust" or "likelihood". likelihood: what maximum likelihood estimates on all
@@ -1205,7 +1249,9 @@ class Methods:
           bounded, which moves what is estimated.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
           hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; newton, one row a person, only.
+          of the budget; or two columns (two-way). Newton, one row a person, only.
+        - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
+          combinations of both, 10 to 512, are the clusters.
 
         >>> fit = ds.glm("bedrooms ~ sqft_living + grade", "poisson", epsilon=1.0)
         """
@@ -1226,6 +1272,7 @@ class Methods:
             "fit_statistics": fit_statistics,
             "target": target,
             "cluster": cluster,
+            "strata": strata,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: RegressionResults | GroupRegressions | NoReply = self._ask("glm", values, spending)
@@ -1366,7 +1413,7 @@ class Methods:
         - tau: 0.05 to 0.95. The level, from .05 to .95, or several, which share the charge.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
 
         >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
         >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
@@ -1712,7 +1759,7 @@ class Methods:
         - proportionality: 2 to 8. Also test whether hazards are proportional, with coefficients
           by so many bins of time (2 to 8, of about as many events each; 3 for a start), for a
           quarter of the cost; None: no test.
-        - by: A categorical or boolean column; one answer a level, all in one charge.
+        - by: A categorical, boolean or integer column; one answer a level, all in one charge.
 
         >>> fit = ds.hazard_regression("Surv(days, sold) ~ grade + C(waterfront)", epsilon=2.0)
         >>> found = ds.hazard_regression("Surv(days, sold) ~ grade", by="waterfront", epsilon=2.0)

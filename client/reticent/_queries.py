@@ -80,6 +80,7 @@ def body(
     epsilon: float | None,
     delta: float | None,
     project: str | None = None,
+    protocol: str | None = None,
 ) -> dict[str, Any]:
     """The request for a plan or a release; epsilon None: the plan is to find it. Raises
     InvalidPrivacy for what is no finite number.
@@ -90,7 +91,8 @@ def body(
     if delta is not None:
         privacy["delta"] = finite(delta, InvalidPrivacy("delta must be a finite number."))
     asked = {"dataset": dataset, "query": query, "privacy": privacy}
-    return asked if project is None else asked | {"project": project}
+    named = {"project": project, "protocol": protocol}
+    return asked | {name: value for name, value in named.items() if value is not None}
 
 
 def planned(

@@ -26,10 +26,11 @@ datasets <- function(client) {
   )
 }
 
-dataset <- function(client, name, project = NULL) {
+dataset <- function(client, name, project = NULL, protocol = NULL) {
   path <- paste0("/v1/datasets/", utils::URLencode(name, reserved = TRUE))
   facts <- call_server(client, "GET", path)
   fields <- list(client = client, name = name, project = project, facts = facts)
+  if (!is.null(protocol)) fields$protocol <- protocol
   structure(fields, class = "reticent_dataset")
 }
 

@@ -6,13 +6,13 @@ count <- function(dataset, where = NULL, epsilon, delta = NULL, by = NULL, per =
   ask(dataset, "count", fields, epsilon, delta, idempotency_key)
 }
 
-private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, weights = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by, weights = weights)
+private_mean <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, weights = NULL, cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, weights = weights, cluster = cluster, strata = strata)
   ask(dataset, "mean", fields, epsilon, delta, idempotency_key)
 }
 
-private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, idempotency_key = NULL) {
-  fields <- list(column = column, where = where, by = by, per = per)
+private_sum <- function(dataset, column, where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, weights = NULL, cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, where = where, by = by, per = per, weights = weights, cluster = cluster, strata = strata)
   ask(dataset, "sum", fields, epsilon, delta, idempotency_key)
 }
 
@@ -61,8 +61,8 @@ depth_median <- function(dataset, columns, scale = "trimmed", eta = NULL, direct
   ask(dataset, "depth_median", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, by = NULL, fit_statistics = FALSE, working_correlation = NULL, cluster = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects, by = by, fit_statistics = fit_statistics, working_correlation = working_correlation, cluster = cluster)
+linear_regression <- function(dataset, formula, where = NULL, epsilon, delta = NULL, loss = "huber", tuning = NULL, ridge = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, weights = NULL, effects = NULL, by = NULL, fit_statistics = FALSE, working_correlation = NULL, cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, where = where, loss = loss, tuning = tuning, ridge = ridge, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, weights = weights, effects = effects, by = by, fit_statistics = fit_statistics, working_correlation = working_correlation, cluster = cluster, strata = strata)
   ask(dataset, "linear_regression", fields, epsilon, delta, idempotency_key)
 }
 
@@ -81,8 +81,8 @@ staggered_did <- function(dataset, y, treatment_time, time, never = NULL, first 
   ask(dataset, "staggered_did", fields, epsilon, delta, idempotency_key)
 }
 
-private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, by = NULL, fit_statistics = FALSE, target = "robust", cluster = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure, by = by, fit_statistics = fit_statistics, target = target, cluster = cluster)
+private_glm <- function(dataset, formula, family, where = NULL, epsilon, delta = NULL, tuning = NULL, mechanism = "newton", calibration = NULL, confidence_level = 0.95, dispersion = NULL, link = NULL, weights = NULL, offset = NULL, exposure = NULL, by = NULL, fit_statistics = FALSE, target = "robust", cluster = NULL, strata = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, family = family, where = where, tuning = tuning, mechanism = mechanism, calibration = calibration, confidence_level = confidence_level, dispersion = dispersion, link = link, weights = weights, offset = offset, exposure = exposure, by = by, fit_statistics = fit_statistics, target = target, cluster = cluster, strata = strata)
   ask(dataset, "glm", fields, epsilon, delta, idempotency_key)
 }
 

@@ -25,6 +25,7 @@ question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, s
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
+  if (!is.null(dataset$protocol)) body$protocol <- dataset$protocol
   if (length(wanted) > 0) body$wanted <- wanted
   body
 }
@@ -77,12 +78,20 @@ from_formula <- function(fields) {
   fields
 }
 
-# cluster = ~state as sandwich::vcovCL has it: the column's name.
+# cluster = ~state as sandwich::vcovCL has it, two-way ~state + year; strata and weights as survey::svydesign has
+# them: the columns' names.
 from_cluster <- function(fields) {
-  cluster <- fields[["cluster"]]
-  if (!inherits(cluster, "formula")) return(fields)
-  if (length(cluster) != 2 || !is.name(cluster[[2]])) stop("Write one column: cluster = ~state.", call. = FALSE)
-  fields$cluster <- deparse1(cluster[[2]])
+  for (field in intersect(c("cluster", "strata", "weights"), names(fields))) {
+    given <- fields[[field]]
+    if (!inherits(given, "formula")) next
+    side <- given[[length(given)]]
+    two <- is.call(side) && identical(side[[1]], quote(`+`)) && all(vapply(as.list(side)[-1], is.name, NA))
+    most <- if (field == "cluster") 2L else 1L
+    if (length(given) != 2 || !(is.name(side) || (two && most > 1))) {
+      stop("Write one column", if (most > 1) " or two", ": ", field, " = ~state", if (most > 1) " + year", ".", call. = FALSE)
+    }
+    fields[[field]] <- all.vars(side)
+  }
   fields
 }
 

@@ -18,12 +18,14 @@ study_terms <- function(study) {
 
 study_groups <- function(study) {
   check_study(study)
+  if (inherits(study, "reticent_pooled")) return(names(study$sites))
   as.character(names(study$result$groups))
 }
 
 study_group <- function(study, level) {
   groups <- study_groups(study)
   if (!level %in% groups) stop(level, ": the groups are ", listed(groups, "none"), ".", call. = FALSE)
+  if (inherits(study, "reticent_pooled")) return(study$sites[[level]])
   own <- study$result$groups[[level]]
   study$result$groups <- NULL
   study$result[names(own)] <- own
@@ -54,7 +56,7 @@ print.reticent_study <- function(x, ...) {
 # Means with standard errors, and standard deviations, in the units of the data.
 as.data.frame.reticent_study <- function(x, ...) {
   moments <- study_moments(x)
-  places <- seq_along(moments$names)[-1]
+  places <- own_places(x)
   variance <- diag(column_covariance(moments, places))
   spread <- sqrt(pmax(variance, 0)) * moments$scales[places]
   if (moments$effects) return(data.frame(sd = spread, row.names = moments$names[places]))

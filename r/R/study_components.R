@@ -14,10 +14,7 @@ study_pca <- function(study, variables = NULL) {
   largest <- apply(abs(found$vectors), 2, which.max)
   signs <- sign(found$vectors[cbind(largest, seq_along(places))])
   scale <- 1 / sqrt(pmax(diag(K), LEAST))
-  rows <- sweep(moments$root[, places, drop = FALSE], 2, scale, `*`)
-  overlap <- crossprod(rows)
-  # of a symmetric Gaussian matrix: twice the root of the largest eigenvalue of its mean square
-  noise <- moments$sd * sqrt(2 * sum(diag(overlap)) * norm(overlap, "2"))
+  noise <- norm_of(moments, diag(scale, length(scale)) %*% diag(length(moments$names))[places, , drop = FALSE])
   names <- moments$names[places]
   vectors <- sweep(found$vectors, 2, signs, `*`)
   dimnames(vectors) <- list(names, paste0("PC", seq_along(names)))

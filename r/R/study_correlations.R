@@ -47,7 +47,7 @@ correlation_of <- function(moments, x, y, given = integer()) {
 }
 
 varies <- function(moments, place) {
-  column_covariance(moments, place)[1, 1] > CLEAR * moments$sd * sum(moments$root[, place]^2)
+  column_covariance(moments, place)[1, 1] > CLEAR * deviation_of(moments, replace(numeric(length(moments$names)), place, 1))
 }
 
 # The correlation of the first two columns given the rest.

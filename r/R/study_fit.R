@@ -80,6 +80,7 @@ study_ridge <- function(study, formula, penalty) {
 }
 
 study_main <- function(study) {
+  if (inherits(study, "reticent_pooled")) stop("Each site has its main formula: heterogeneity(pooled, \"main\") adds them.", call. = FALSE)
   result <- own_result(study)$main
   if (is.null(result)) {
     raise("The study was asked for without a main formula; study_ols() has any.", "not_found")

@@ -49,8 +49,14 @@ formula_of <- function(formula) {
 # Places of the columns that several texts name; of all but the intercept where `variables` is NULL.
 places_of <- function(study, variables) {
   names <- study_terms(study)
-  if (is.null(variables)) return(seq_along(names)[-1])
+  if (is.null(variables)) return(own_places(study))
   as.integer(unlist(lapply(variables, term_places, names = names)))
+}
+
+# Of the study's columns without the intercept, and in a pool without those that tell sites apart.
+own_places <- function(study) {
+  sites <- if (inherits(study, "reticent_pooled")) length(study$sites) else 1
+  seq_len(length(study_terms(study)) / sites)[-1]
 }
 
 # The places, all of them different.

@@ -20,6 +20,7 @@ STEP <- 1e-5 # of a difference quotient: entries of S are of order 1, so that ro
 TINY <- .Machine$double.xmin
 
 study_moments <- function(study) {
+  if (inherits(study, "reticent_pooled")) return(study$pooled)
   result <- own_result(study)
   centres <- plain_vector(result$centres)
   scales <- plain_vector(result$scales)
@@ -45,6 +46,40 @@ narrow_moments <- function(narrow, back) {
   )
 }
 
+# The noise of moments: independent parts t(C) E C that are added, each with its C (root) and s (sd). Of one release it is one.
+parts_of <- function(moments) if (is.null(moments$parts)) list(moments[c("root", "sd")]) else moments$parts
+
+# The sum over a study's parts.
+over_parts <- function(moments, fun) Reduce(`+`, lapply(parts_of(moments), fun))
+
+# Q (q, q); of several parts their mean, each by its s^2.
+overlap_of <- function(moments) {
+  parts <- parts_of(moments)
+  sds <- vapply(parts, function(part) part$sd, 0)
+  largest <- if (max(sds) > 0) max(sds) else 1
+  weights <- pmax(sds / largest, STEP)^2
+  Reduce(`+`, Map(function(part, weight) weight * crossprod(part$root), parts, weights)) / sum(weights)
+}
+
+# How large the noise X N t(X) is as a matrix: 2v, v^2 the largest eigenvalue of the sum of (s^2/2) tr(XQX') XQX'; s sqrt(2p) where
+# there is one part and XQX' = 1 (Tropp 2015, 4.1).
+norm_of <- function(moments, X) {
+  square <- over_parts(moments, function(part) {
+    Q <- crossprod(part$root %*% t(X))
+    part$sd^2 / 2 * sum(diag(Q)) * Q
+  })
+  if (!all(is.finite(square))) return(Inf)
+  2 * sqrt(max(eigen(square, symmetric = TRUE, only.values = TRUE)$values[1], 0))
+}
+
+# The same in the frame in which the mean XQX' is 1.
+frame_norm <- function(moments, frame, X) {
+  if (is.null(moments$parts)) moments$sd * sqrt(2 * nrow(X)) else norm_of(moments, frame %*% X)
+}
+
+# The standard deviation of v'Nv.
+deviation_of <- function(moments, v) sqrt(over_parts(moments, function(part) (part$sd * sum((part$root %*% v)^2))^2))
+
 json_matrix <- function(rows) unname(do.call(rbind, lapply(rows, plain_vector)))
 
 # The released weight of the records in use, over the design effect.
@@ -53,11 +88,10 @@ records_of <- function(moments) moments$n * max(moments$sums[1, 1], 1 / moments$
 # Of y (q) on the rows of X (p, q). penalty (p, p) is added to S_XX (a ridge); the target is then the ridge's.
 moment_fit <- function(moments, y, X, penalty = NULL) {
   S <- moments$sums
-  p <- nrow(X)
   gram <- X %*% S %*% t(X)
   penalised <- if (is.null(penalty)) gram else gram + penalty
   found <- spectrum(moments, penalised, X)
-  norm <- moments$sd * sqrt(2 * p)
+  norm <- frame_norm(moments, found$frame, X)
   gate <- if (found$values[1] > 0) norm / found$values[1] else Inf
   usable <- if (gate <= GATE) found$values else pmax(found$values, max(norm, TINY))
   half <- found$frame %*% found$vectors
@@ -76,8 +110,7 @@ moment_fit <- function(moments, y, X, penalty = NULL) {
 
 # Increasing eigenvalues, and eigenvectors, of S_XX in the frame in which Q_XX is 1, and Q_XX^(-1/2).
 spectrum <- function(moments, gram, X) {
-  C <- moments$root %*% t(X)
-  size <- eigen(crossprod(C), symmetric = TRUE)
+  size <- eigen(X %*% overlap_of(moments) %*% t(X), symmetric = TRUE)
   frame <- size$vectors %*% (t(size$vectors) / sqrt(pmax(size$values, TINY)))
   found <- increasing(frame %*% gram %*% frame)
   list(values = found$values, vectors = found$vectors, frame = frame)
@@ -90,22 +123,23 @@ increasing <- function(matrix) {
 }
 
 gate_of <- function(moments, X) {
-  least <- spectrum(moments, X %*% moments$sums %*% t(X), X)$values[1]
-  if (least > 0) moments$sd * sqrt(2 * nrow(X)) / least else Inf
+  found <- spectrum(moments, X %*% moments$sums %*% t(X), X)
+  if (found$values[1] > 0) frame_norm(moments, found$frame, X) / found$values[1] else Inf
 }
 
 # Mean square of v'z; no less than the standard deviation of its noise.
 residual_variance <- function(moments, v) {
-  least <- moments$sd * sum((moments$root %*% v)^2)
-  max(sum(v * (moments$sums %*% v)), least) / max(moments$sums[1, 1], 1 / moments$n)
+  max(sum(v * (moments$sums %*% v)), deviation_of(moments, v)) / max(moments$sums[1, 1], 1 / moments$n)
 }
 
 # (k, k) covariance of AXNv, N the noise of `moments` (the study's, or the narrower ones), for A (k, p), X (p, q) and v (q).
 noise_of <- function(moments, v, X, A) {
-  CX <- moments$root %*% t(X)
-  Cv <- drop(moments$root %*% v)
-  across <- drop(crossprod(CX, Cv))
-  moments$sd^2 / 2 * A %*% (sum(Cv^2) * crossprod(CX) + tcrossprod(across)) %*% t(A)
+  over_parts(moments, function(part) {
+    CX <- part$root %*% t(X)
+    Cv <- drop(part$root %*% v)
+    across <- drop(crossprod(CX, Cv))
+    part$sd^2 / 2 * A %*% (sum(Cv^2) * crossprod(CX) + tcrossprod(across)) %*% t(A)
+  })
 }
 
 leaning_of <- function(moments, v, X, A, sampling) {
@@ -168,8 +202,7 @@ carried_of <- function(moments, places, values, slopes) {
 
 # Values with symmetric gradients in S, and their sampling covariance: with their noise, and what clipping may have moved.
 moved_of <- function(moments, chosen, values, inner, sampling) {
-  noise <- through_root(inner, moments$root[, chosen, drop = FALSE])
-  privacy <- moments$sd^2 * crossprod(vapply(noise, as.vector, numeric(ncol(moments$root)^2)))
+  privacy <- noise_of_slopes(moments, inner, chosen)
   leaning <- delta_leaning(moments, inner, chosen, sampling)
   variance <- diag(privacy) + diag(sampling) + squares_of(leaning, diag(length(inner)))
   list(values = values, privacy = privacy, sampling = sampling, leaning = leaning, bse = sqrt(pmax(variance, 0)))
@@ -187,13 +220,19 @@ delta_leaning <- function(moments, slopes, chosen, sampling) {
   narrow <- moments$narrow
   if (is.null(narrow)) return(unmoved(length(slopes)))
   between <- (moments$sums - narrow$sums)[chosen, chosen, drop = FALSE]
-  turned <- through_root(slopes, narrow$root[, chosen, drop = FALSE])
-  noise <- narrow$ratio^2 * narrow$sd^2 * crossprod(vapply(turned, as.vector, numeric(ncol(narrow$root)^2)))
+  noise <- narrow$ratio^2 * noise_of_slopes(narrow, slopes, chosen)
   moved <- vapply(slopes, function(G) sum(G * between), 0)
   list(moved = narrow$ratio * moved, noise = noise, prior = narrow$typical^2 * sampling)
 }
 
-through_root <- function(slopes, C) lapply(slopes, function(G) C %*% G %*% t(C))
+# (k, k) covariance of <G, N> for symmetric gradients G in the columns at the places `chosen`.
+noise_of_slopes <- function(moments, slopes, chosen) {
+  over_parts(moments, function(part) {
+    C <- part$root[, chosen, drop = FALSE]
+    turned <- vapply(slopes, function(G) as.vector(C %*% G %*% t(C)), numeric(nrow(C)^2))
+    part$sd^2 * crossprod(matrix(turned, nrow(C)^2))
+  })
+}
 
 # For each value of the function its symmetric gradient, by central differences.
 gradients <- function(M, fun) {

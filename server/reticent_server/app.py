@@ -78,6 +78,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         access=books.access,
         approvals=books.approvals,
         projects=books.projects,
+        protocols=books.protocols,
         requests=books.requests,
         identities=books.identities,
         peppers=books.peppers,

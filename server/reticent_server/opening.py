@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from reticent_server.access.approvals import Approvals
 from reticent_server.access.identities import Identities
 from reticent_server.access.projects import Projects
+from reticent_server.access.protocols import Protocols
 from reticent_server.access.requests import Requests
 from reticent_server.access.rotation import Rotation
 from reticent_server.access.secret_places import KeptPeppers, place_of
@@ -52,6 +53,7 @@ def books_on(engine: Engine, settings: Settings, clock: Clock) -> Books:
         access=access,
         approvals=Approvals(engine, clock),
         projects=Projects(engine, clock),
+        protocols=Protocols(engine, clock),
         requests=Requests(engine, clock),
         identities=identities,
         peppers=peppers,

@@ -115,6 +115,19 @@ def test_heterogeneity_is_of_the_sites_own_fits(pooled: Any) -> None:
     assert found["x"].sites == tuple(SIZES)
 
 
+def test_made_up_numbers_stand_out_where_noise_does_not_hide_them() -> None:
+    """A site that reports a slope of 1.5 in place of 0.5 is seen; by one of 0.505 it is not."""
+    honest = {name: study(site(k, 3000), 0.002, k) for k, name in enumerate("abcd")}
+    rows = site(9, 3000)
+    for slope, seen in ((1.0, True), (0.005, False)):
+        made_up = rows + np.outer(slope * rows[:, 1], [1, 0, 0])
+        pooled = pool(honest | {"e": study(made_up, 0.002, 9)})
+        found = pooled.heterogeneity("y ~ x + w")["x"]
+        assert (found.pvalue_Q < 1e-6) is seen
+        assert (found.I2 > 0.9) is seen
+    assert pooled.of(*"abcd").heterogeneity("y ~ x + w")["x"].pvalue_Q > 1e-6
+
+
 def test_a_pool_is_saved_and_read(pooled: Any, tmp_path: Any) -> None:
     pooled.save(tmp_path / "pool.json")
     again = load_pooled(tmp_path / "pool.json")
@@ -176,6 +189,7 @@ def test_the_digest_is_of_the_content_only() -> None:
         ({"study": {"variables": ["y", "lump(g, 3)"]}}, "released"),
         ({"study": {"variables": ["y", "z"]}}, "nothing of z"),
         ({"epsilon": None}, "positive"),
+        ({"epsilon": 10**400}, "positive"),
         (
             {
                 "study": {"variables": ["y", "poly(x, 2)"]},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reticent.kinds.study import Study
-from support.kinds import r_cases
+from support.kinds import r_cases, r_pooled
 
 OF_EVERY_RELEASE = {"check", "plot", "save", "summary", "to_frame"}
 NO_ANALYSES = {"clipped", "groups", "names", "nobs"}
@@ -30,6 +30,14 @@ def test_every_analysis_of_a_study_is_tried_in_r() -> None:
     assert public - OF_EVERY_RELEASE - NO_ANALYSES - NOT_IN_R == set(r_cases.ANALYSES) - {"frame"}
     answered = {analysis for _, _, analysis, _ in r_cases.asked()}
     assert answered == set(r_cases.ANALYSES)
+
+
+def test_the_pooled_answers_in_the_fixture_are_todays() -> None:
+    fixture = json.loads(r_pooled.FIXTURE.read_text("utf-8"))
+    today = json.loads(json.dumps(r_pooled.cases(fixture["sites"])))
+    assert today.keys() == fixture.keys() - {"sites"}, r_pooled.__doc__
+    for name, made in today.items():
+        same(fixture[name], made, name)
 
 
 def same(kept: Any, made: Any, where: str) -> None:

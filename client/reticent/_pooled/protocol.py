@@ -7,20 +7,23 @@
      "columns": {"y": {"kind": "numeric", "bounds": [0, 100]}, "g": {"kind": "categorical",
                  "levels": ["a", "b"]}},
      "sites": {"north": {}, "south": {"epsilon": 0.5, "bounds": {"y": [0, 50]}, "without": ["x"]}},
-     "signatures": [...]}
+     "signatures": [{"site": "north", "jws": "…"}]}
 
-The digest is SHA-256 of the canonical JSON (keys sorted, no blanks, UTF-8) without `signatures`.
-Sites may have bounds, an ε and missing variables of their own only where the protocol says so.
+The digest is SHA-256 of the canonical JSON (RFC 8785) without `signatures`. Sites may have bounds,
+an ε and missing variables of their own only where the protocol says so; `key` is the fingerprint of
+the key that a site signs with. Signatures are made and verified by `reticent protocol` of a server.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
 from os import PathLike
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from reticent._errors import InvalidQuery
@@ -28,7 +31,12 @@ from reticent._schema import Column, Schema
 
 VERSION = 1
 _STUDY = {"variables", "main", "where"}
-_SITE = {"epsilon", "bounds", "without"}
+_SITE = {"epsilon", "bounds", "without", "key"}
+_MOST_DIGITS = 21
+"""Digits before the point beyond which a number is written with an exponent (ECMA-262)."""
+_MOST_ZEROS = 6
+"""Places after the point of the first digit beyond which it is, too."""
+_FINITE = "A protocol's numbers are finite."
 _OWN_BASIS = re.compile(r"\b(poly|bs)\(")
 _RELEASED = re.compile(r"\b(lump|merge)\(")
 _WORD = re.compile(r"`([^`]+)`|([A-Za-z_][A-Za-z0-9_.]*)")
@@ -58,8 +66,7 @@ class Protocol:
     @property
     def canonical(self) -> bytes:
         """The bytes that are hashed and signed."""
-        text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return text.encode()
+        return _canonical(self.document).encode()
 
     @property
     def digest(self) -> str:
@@ -69,6 +76,14 @@ class Protocol:
     @property
     def sites(self) -> tuple[str, ...]:
         return tuple(self.document["sites"])
+
+    @property
+    def signed(self) -> tuple[str, ...]:
+        """The sites that have signed it: their servers have accepted it, and hold requests to it.
+
+        >>> protocol.signed
+        """
+        return tuple(str(s.get("site")) for s in self.signatures)
 
     def epsilon(self, site: str) -> float:
         """What the site is asked to spend."""
@@ -157,8 +172,43 @@ def protocol(source: str | PathLike[str] | Mapping[str, Any]) -> Protocol:
     return Protocol.from_json(content)
 
 
+def _canonical(value: Any) -> str:
+    """RFC 8785: members by name, no blanks, numbers as ECMAScript writes them. Raises InvalidQuery
+    for what is no JSON. (Names beyond the basic plane are sorted by code point.)
+    """
+    if isinstance(value, Mapping):
+        members = (f"{_canonical(k)}:{_canonical(v)}" for k, v in sorted(value.items()))
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    try:
+        return _number(float(value))
+    except OverflowError:
+        raise InvalidQuery(_FINITE) from None
+
+
+def _number(x: float) -> str:
+    if not isfinite(x):
+        raise InvalidQuery(_FINITE)
+    if x == 0:
+        return "0"
+    sign, digits, exponent = Decimal(repr(x)).normalize().as_tuple()
+    text, point = "".join(map(str, digits)), len(digits) + int(exponent)
+    minus = "-" if sign else ""
+    if len(text) <= point <= _MOST_DIGITS:
+        return minus + text.ljust(point, "0")
+    if 0 < point <= _MOST_DIGITS:
+        return f"{minus}{text[:point]}.{text[point:]}"
+    if -_MOST_ZEROS < point <= 0:
+        return f"{minus}0.{'0' * -point}{text}"
+    fraction = f".{text[1:]}" if text[1:] else ""
+    return f"{minus}{text[0]}{fraction}e{point - 1:+d}"
+
+
 def _spending(site: str, epsilon: Any) -> None:
-    if not isinstance(epsilon, int | float) or not (isfinite(epsilon) and epsilon > 0):
+    if not isinstance(epsilon, int | float) or not 0 < epsilon <= float_info.max:
         raise InvalidQuery(f'{site}: give a positive "epsilon", for all sites or its own.')
 
 

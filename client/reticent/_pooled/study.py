@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent._errors import InvalidFormula, InvalidQuery, NotEstimable
+from reticent._pooled.answers import require_addable, require_asked, require_same_columns
 from reticent._pooled.meta import MetaAnalysis, meta
 from reticent._pooled.moments import SITE, pooled_moments, precise
 from reticent._pooled.protocol import Protocol, protocol
@@ -183,34 +184,56 @@ def pooled(
 
     datasets: by site, or in the order of the protocol's sites; each from the client of its server.
     All schemas are checked and all plans are made first, which is free: where one site does not
-    agree nothing is charged at any. Each site's ledger is charged its own ε. The protocol's digest
-    stands in the idempotency keys: asked again after a lost connection, a site that has answered
-    is not charged again. resume: go on although a budget covers no more, as sites that have
-    answered need none. Raises InvalidQuery with all that does not agree.
+    agree nothing is charged at any. Each site's ledger is charged its own ε. A site that has signed
+    the protocol is sent its digest, and its server refuses, before a charge, what is not as it
+    says. The digest stands in the idempotency keys: asked again after a lost connection, a site
+    that has answered is not charged again. resume: go on although a budget covers no more, as sites
+    that have answered need none. Raises InvalidQuery with all that does not agree, and
+    UnexpectedReply for a site that answers another question or with numbers that cannot be.
 
     >>> pooled = reticent.pooled("protocol.json", {"north": ds_north, "south": ds_south})
     """
     terms = agreed if isinstance(agreed, Protocol) else protocol(agreed)
-    by_site = _by_site(terms, datasets)
+    by_site = {
+        name: ds._under(_named(terms, name))  # noqa: SLF001 - of this package
+        for name, ds in _by_site(terms, datasets).items()
+    }
     said = [p for name, ds in by_site.items() for p in terms.problems(name, ds.schema)]
     if said:
         raise InvalidQuery("Nothing was asked or charged. " + " ".join(said))
-    spending = {name: _spending(terms, name) for name in by_site}
     short = [
-        name
-        for name, ds in by_site.items()
-        if not ds.plan("study", **terms.question(name), **spending[name]).covered
+        name for name, ds in by_site.items() if not ds.plan("study", **_asked(terms, name)).covered
     ]
     if short and not resume:
         raise InvalidQuery(
             f"Nothing was asked or charged: the budgets at {', '.join(short)} do not cover it. "
             "Where a site has answered this protocol already, resume=True asks for its release."
         )
-    studies: dict[str, Any] = {}
-    for name, ds in by_site.items():
-        key = f"pooled-{terms.digest[:32]}-{sha256(name.encode()).hexdigest()[:12]}"
-        studies[name] = ds.study(**terms.question(name), **spending[name], idempotency_key=key)
+    studies: dict[str, Any] = {
+        name: ds.study(**_asked(terms, name), idempotency_key=_key(terms, name))
+        for name, ds in by_site.items()
+    }
+    questions = {name: terms.question(name) for name in studies}
+    for name, study in studies.items():
+        require_asked(name, study, questions[name], terms.epsilon(name), by_site[name].n)
+    require_same_columns(studies, questions)
     return pool(studies, weights=weights)
+
+
+def _asked(terms: Protocol, site: str) -> dict[str, Any]:
+    """The question and what it may cost."""
+    return terms.question(site) | _spending(terms, site)
+
+
+def _key(terms: Protocol, site: str) -> str:
+    """Of a site's request, with the digest; another where the request names the digest, too."""
+    signed = "-signed" if site in terms.signed else ""
+    return f"pooled-{terms.digest[:32]}-{sha256(site.encode()).hexdigest()[:12]}{signed}"
+
+
+def _named(terms: Protocol, site: str) -> str | None:
+    """The digest for a site that has signed, whose server holds requests to it."""
+    return terms.digest if site in terms.signed else None
 
 
 def _spending(terms: Protocol, site: str) -> dict[str, Any]:
@@ -234,15 +257,7 @@ def _addable(sites: Mapping[str, Study]) -> None:
     if len(sites) < 2:
         raise InvalidQuery("A pool has the studies of two sites or more.")
     for name, study in sites.items():
-        if not isinstance(study, Study):
-            raise InvalidQuery(f"{name}: that is no study with a reply, and is not in the pool.")
-        if study.result.get("groups"):
-            raise InvalidQuery(f"{name}: that study is by groups: take one, such as study['a'].")
-        if any(term.startswith("missing(") for term in study.result["terms"]):
-            raise InvalidQuery(
-                f'{name}: missing="indicator" fills cells with a value of the site\'s own: ask for '
-                'missing="mask".'
-            )
+        require_addable(name, study)
     if len({bool(study.result.get("effects")) for study in sites.values()}) > 1:
         raise InvalidQuery("Person effects are for all sites or for none.")
 

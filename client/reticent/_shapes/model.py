@@ -39,7 +39,7 @@ class FormulaModel:
         """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm,
         dry_run and fields of the method (`fit_statistics`, `confidence_level` …); settings of an
         optimiser have no effect. cov_type: the heteroscedasticity-robust ones, or "cluster" with
-        cov_kwds={"groups": the name of a column}. Raises NotPrivate, and what the method raises.
+        cov_kwds={"groups": the name of a column, or of two}. Raises NotPrivate, and what the method raises.
 
         >>> smf.ols("price ~ grade", data=ds).fit(epsilon=1.0).params["grade"]
         """
@@ -95,10 +95,10 @@ def described(
     return FormulaModel(data, method, {"formula": of_patsy(formula), **where, **given})
 
 
-def _clusters(kind: Any, more: Any) -> dict[str, str]:
+def _clusters(kind: Any, more: Any) -> dict[str, Any]:
     """The field `cluster` of statsmodels' cov_type and cov_kwds. Raises NotPrivate."""
     groups = more.get("groups") if isinstance(more, Mapping) else None
-    if kind == "cluster" and isinstance(groups, str):
+    if kind == "cluster" and isinstance(groups, str | list | tuple):
         return {"cluster": groups}
     if (kind is not None and kind not in _ROBUST) or more:
         raise NotPrivate(_COVARIANCE)

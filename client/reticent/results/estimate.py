@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from reticent import _optional
 from reticent._drawing import intervals, subject
@@ -21,6 +21,8 @@ class Estimate(Release):
     >>> total = ds.sum("bedrooms", where='waterfront == "1"', epsilon=0.5)
     >>> mean = ds.mean("price", where="grade >= 8", epsilon=0.5)
     >>> float(mean), mean.bse, mean.conf_int(alpha=0.1)
+
+    Of a survey: ``ds.mean("bmi", weights="weight", cluster="psu", strata="stratum", epsilon=1.0)``.
     """
 
     @property
@@ -47,9 +49,21 @@ class Estimate(Release):
         return int(self.result["n"])
 
     def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
-        """(lower, upper) of the 1 − alpha interval, by the normal law."""
-        half = float(ndtri(1 - alpha / 2)) * self.bse
+        """(lower, upper) of the 1 − alpha interval, by the normal law; of a survey's design by its t
+        law.
+        """
+        df = self.result.get("degrees_of_freedom")
+        law = ndtri(1 - alpha / 2) if df is None else stdtrit(df, 1 - alpha / 2)
+        half = float(law) * self.bse
         return self.value - half, self.value + half
+
+    @property
+    def design_effect(self) -> float | None:
+        """Of a survey's mean, its sampling variance over that of as many records drawn at random
+        (Kish); None where noise hides it, and of others.
+        """
+        given = self.result.get("design_effect")
+        return None if given is None else float(given)
 
     def to_frame(self) -> Any:
         """A pandas.DataFrame of one row; needs pandas."""
@@ -75,6 +89,8 @@ class Estimate(Release):
             "",
             f"{number(self.value)}   95 % interval [{number(lower)}, {number(upper)}]",
             f"standard error {number(self.bse)}, of which privacy {number(self.privacy_bse)}",
+            *self._design(),
+            *self.result.get("warnings", ()),
             *self._warning(),
             "",
             *self._footer(),
@@ -84,6 +100,17 @@ class Estimate(Release):
     def check(self) -> None:
         Release.check(self)
         _ = (self.value, self.bse, self.privacy_bse, self.nobs)
+
+    def _design(self) -> list[str]:
+        """Of a survey's design."""
+        if "design_effect" not in self.result:
+            return []
+        parts = [f"degrees of freedom {number(self.result['degrees_of_freedom'])}"]
+        if self.design_effect is not None:
+            parts = [f"design effect {number(self.design_effect)}", *parts]
+        if self.result["clusters"] is not None:
+            parts = [f"sampling units {self.result['clusters']:,.0f}", *parts]
+        return ["   ".join(parts)]
 
     def _warning(self) -> list[str]:
         if abs(self.value) > 2 * self.privacy_bse:

@@ -46,7 +46,10 @@ test_that("private_lm is least squares and private_rlm is robust, in either orde
   expect_equal(further$query$by, "g")
   expect_equal(posted(private_lm(y ~ x, houses, epsilon = 1, cluster = ~state))$query$cluster, "state")
   expect_equal(posted(private_lm(y ~ x, houses, epsilon = 1, cluster = "state"))$query$cluster, "state")
-  expect_error(private_lm(y ~ x, houses, epsilon = 1, cluster = ~ state + year), "one column")
+  expect_equal(posted(private_lm(y ~ x, houses, epsilon = 1, cluster = ~ state + year))$query$cluster, list("state", "year"))
+  surveyed <- posted(private_lm(y ~ x, houses, epsilon = 1, cluster = ~psu, strata = ~stratum, weights = ~w))$query
+  expect_equal(surveyed[c("cluster", "strata", "weights")], list(cluster = "psu", strata = "stratum", weights = "w"))
+  expect_error(private_lm(y ~ x, houses, epsilon = 1, cluster = ~ state * year), "one column or two")
   glm <- posted(private_glm(y ~ x, houses, family = binomial, epsilon = 1))
   expect_equal(glm$query[c("formula", "family")], list(formula = "y ~ x", family = "binomial"))
 })

@@ -192,3 +192,20 @@ proposals = Table(
     Index(None, "status"),
     info=chained("proposal"),
 )
+
+# Protocols of pooled studies that a curator has accepted for a data set. document: canonical JSON,
+# whose SHA-256 is `digest`. site: what the protocol calls this data set's holder. signature: of
+# this installation over the document, detached (RFC 7515, appendix F).
+protocols = Table(
+    "access_protocols",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("dataset", String(128), primary_key=True),
+    Column("site", String(128), nullable=False),
+    Column("document", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    Column("accepted_by", String(80), nullable=False),
+    Column("accepted_at", String(32), nullable=False),
+    Column("withdrawn_at", String(32)),
+    info=chained("protocol"),
+)

@@ -72,7 +72,7 @@ class PlanBody(RequestBody):
         if epsilon is None and self.wanted is None:
             raise InvalidPrivacy("Give epsilon, or what is wanted in its place.")
         privacy = Privacy(MAX_EPSILON if epsilon is None else epsilon, self.privacy.delta)
-        return Ask(self.dataset, self.query, privacy, idempotency_key, self.project)
+        return Ask(self.dataset, self.query, privacy, idempotency_key, self.project, self.protocol)
 
     def widths(self) -> Wanted | None:
         """What the epsilon is to be found for."""

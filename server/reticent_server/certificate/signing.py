@@ -6,6 +6,7 @@ RFC 7638, is what a curator publishes once; who has it can check every document 
 asking the server.
 """
 
+from base64 import urlsafe_b64encode
 from dataclasses import replace
 
 from joserfc import jws
@@ -73,3 +74,12 @@ def opened(text: str) -> tuple[bytes, str]:
     except (JoseError, KeyError, ValueError, TypeError, AttributeError):
         raise CuratorError(_NOT_SIGNED) from None
     return found.payload, str(key.thumbprint())
+
+
+def opened_detached(text: str, payload: bytes) -> str:
+    """The fingerprint of the key whose signature of `payload` this is, detached (RFC 7515,
+    appendix F). Raises CuratorError for anything else.
+    """
+    header, _, signature = text.strip().partition("..")
+    body = urlsafe_b64encode(payload).rstrip(b"=").decode()
+    return opened(f"{header}.{body}.{signature}")[1]

@@ -60,6 +60,7 @@ COMMANDS = {
     "proposal": Command("Approve what policies ask a second person for."),
     "project": Command("Decide requests for projects, list and close projects."),
     "budget": Command("Set, show and credit privacy budgets."),
+    "protocol": Command("Check, sign and withdraw protocols of pooled studies."),
     "ledger": Command("Show, verify, anchor and export the ledger."),
     "certify": Command(
         "Say what is promised here, replayed on this installation and signed.", False

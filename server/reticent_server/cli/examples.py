@@ -80,6 +80,13 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "proposal list": ("reticent proposal list",),
     "proposal approve": ("reticent proposal approve ap_0123456789abcdef",),
     "proposal refuse": ("reticent proposal refuse ap_0123456789abcdef",),
+    "protocol check": (
+        "reticent protocol check protocol.json",
+        "reticent protocol check protocol.json --dataset houses --site north",
+    ),
+    "protocol accept": ("reticent protocol accept protocol.json --dataset houses --site north",),
+    "protocol list": ("reticent protocol list",),
+    "protocol withdraw": (f"reticent protocol withdraw {'0123456789abcdef' * 4} --dataset houses",),
     "ledger show": ("reticent ledger show --limit 10",),
     "ledger verify": ("reticent ledger verify",),
     "ledger head": ("reticent ledger head > head.txt",),

@@ -217,20 +217,18 @@ class OneVector:
 
     vector: a VectorSum of αx. meat: a GramSum of the vector's own contribution. curvature: a
     GramSum of βx, whose `Scaled` has the same array of vectors. used: a CountSum of one bin; a
-    record that it leaves out contributes nothing to the others. tail: a GramSum of the vector's own
-    last entries, with no other part but the vector (mechanisms.tail_meat). They cost less together
-    than one by one (mechanisms.one_vector).
+    record that it leaves out contributes nothing to the others. They cost less together than one by
+    one (mechanisms.one_vector).
     """
 
     vector: int | None = None
     meat: int | None = None
     curvature: int | None = None
     used: int | None = None
-    tail: int | None = None
 
     @property
     def places(self) -> tuple[int, ...]:
-        every = (self.vector, self.meat, self.curvature, self.used, self.tail)
+        every = (self.vector, self.meat, self.curvature, self.used)
         return tuple(place for place in every if place is not None)
 
 

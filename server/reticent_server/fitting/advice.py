@@ -11,13 +11,11 @@ import numpy as np
 from reticent_server.domain.design import Design, Expression, Indicator, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.fitting.public.rows import level_shares
-from reticent_server.fitting.trust import NOISE_DOMINATES
+from reticent_server.fitting.trust.thresholds import NOISE_DOMINATES, USELESS
 
 if TYPE_CHECKING:
     from reticent_server.fitting.forecast import Forecast
 
-# of the response's standard deviation for each of a term's: an interval that reaches so far
-_USELESS = 0.25
 _TWO_SIDED = 1.96  # normal quantile of a two-sided 95 % interval
 _BENDS = (
     "There may be no intervals: a log link bends, and by what the profile says of the response "
@@ -37,7 +35,7 @@ def advice(fit: "Forecast", design: Design, facts: DatasetFacts) -> list[str]:
     names, q = design.names, len(fit.ratios)
     said = []
     reach = _TWO_SIDED * fit.error / sqrt(q)
-    if reach > _USELESS:
+    if reach > USELESS.value:
         said.append(
             "The answer will be useless: from privacy noise alone, intervals are forecast to reach "
             f"{reach:.2g} standard deviations of the response for each of a term, to either side."

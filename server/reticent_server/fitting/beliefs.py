@@ -38,7 +38,7 @@ from reticent_server.fitting.filter import (
     after,
     curvature_error,
 )
-from reticent_server.fitting.trust import LEAST_FACTOR, SURPRISE
+from reticent_server.fitting.trust.thresholds import LEAST_FACTOR, SURPRISE
 
 Factors = Sequence[tuple[float, float]]
 """(h, its chance before any score): the chances add up to 1."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A planned fit whose standard errors are between the levels of a public column
+"""A planned fit whose standard errors are between the levels of public columns
 (fitting.cluster_scores)."""
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import numpy as np
 from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import FloatArray, SumStep
+from reticent_server.domain.steps import CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting import trust
 from reticent_server.fitting.cluster_scores import (
     ALLOWED,
@@ -23,9 +23,10 @@ from reticent_server.fitting.cluster_scores import (
     clustered,
     shift_of,
 )
-from reticent_server.fitting.fit_plan import FitGround, FitPlan
+from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import FitState, ScoreMap, on_lattice
 from reticent_server.fitting.noise import planned_sd
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.standard_fit import StandardFit
@@ -56,18 +57,19 @@ class ClusterPlan(PlannedOn, Generic[ResponseT]):
 
     @property
     def outline(self) -> Outline:
-        counts, parts = self.plan.outlined.gaussian_counts, self.clusters.sums(1.0)
+        counts = self.plan.outlined.gaussian_counts
+        parts = tuple(p for p in self.clusters.sums(1.0) if isinstance(p, CountSum))
         return replace(
             self.base.outlined,
             rho=self.plan.rho + self.clusters.rho,
             passes=self.plan.passes + 2,
             column_ms=self.plan.column_ms + self._step_ms,
-            gaussian_counts=None if counts is None else (*counts, parts[2]),
+            gaussian_counts=None if counts is None else (*counts, *parts),
         )
 
     @property
     def _step_ms(self) -> int:
-        entries = self.clusters.size * self.clusters.clusters.size
+        entries = self.clusters.size * self.clusters.groups
         records = self.plan.facts.n * _RECORD_NANOSECONDS
         return records // 10**6 + entries * _ENTRY_MICROSECONDS // 1000
 
@@ -88,18 +90,22 @@ class ClusterPlan(PlannedOn, Generic[ResponseT]):
 
     @property
     def _note(self) -> str:
-        clusters, noise = self.clusters.clusters, self._taken_off
-        unsure = sqrt(2 / clusters.size * ((1 + noise) ** 2 - 1))
-        return trust.clusters_expected(clusters.column, noise, sqrt(1 + ALLOWED * unsure))
+        noises = self.taken_off
+        unsure = sqrt(sum(2 / G * ((1 + noise) ** 2 - 1) for noise, G in noises))
+        total = sum(noise for noise, _ in noises)
+        return trust.clusters_expected(self.clusters.name, total, sqrt(1 + ALLOWED * unsure))
 
     @property
-    def _taken_off(self) -> float:
-        """What is taken off a variance between clusters, over that of independent rows."""
+    def taken_off(self) -> list[tuple[float, int]]:
+        """What is taken off a variance between clusters, over that of independent rows, and G; of
+        each clustering."""
         ground, plan = self.plan.ground, self.plan
         score = self._score(ground, ground.spread)
-        signal = plan.model.signal(ground)
-        sd = planned_sd(self.clusters.sums(self._radius * score.bound)[0])
-        return self.clusters.clusters.size * sd**2 / max(plan.sizes.expected_n, 1.0) / signal.rms**2
+        signal, n = plan.model.signal(ground), max(plan.sizes.expected_n, 1.0)
+        parts = self.clusters.sums(self._radius * score.bound)
+        sds = [planned_sd(part) for part in parts if isinstance(part, VectorSum)]
+        sizes = [each.size for each in self.clusters.clusterings]
+        return [(G * sd**2 / n / signal.rms**2, G) for sd, G in zip(sds, sizes, strict=True)]
 
     def run(self) -> Recipe:
         """The fit, then two steps; always a reply."""
@@ -113,11 +119,11 @@ class ClusterPlan(PlannedOn, Generic[ResponseT]):
         )
         shift = shift_of(fit, score.unit, released, n)
         rows = ClusterScoreMap(
-            self._scores(ground, fit, score, shift.theta), self.clusters.clusters
+            self._scores(ground, fit, score, shift.theta), self.clusters.clusterings
         )
         sums = yield SumStep("bounded scores by cluster", self.clusters.sums(clip), rows)
-        found = between(fit, shift.A, sums, self.clusters.clusters, n)
-        fit, noise = clustered(ground.coding, fit, found)
+        found = between(fit, shift.A, sums, self.clusters.clusterings, n)
+        fit, noise = clustered(ground.coding, fit, found, self.clusters.name)
         return RegressionResult(**self._judged(self.plan.result(ground, fit), noise))
 
     @property

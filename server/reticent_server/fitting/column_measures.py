@@ -42,7 +42,7 @@ from reticent_server.domain.steps import (
     Released,
     VectorSum,
 )
-from reticent_server.fitting.trust import SPREAD_NOISE
+from reticent_server.fitting.trust.thresholds import SPREAD_NOISE
 from reticent_server.mechanisms.noisy_sum import noise_sd
 from reticent_server.mechanisms.quantile_tree import scale
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats

@@ -38,7 +38,7 @@ from reticent_server.fitting.filter import (
     unfinished,
     within,
 )
-from reticent_server.fitting.trust import BEND
+from reticent_server.fitting.trust.thresholds import BEND
 
 _FARTHER = 4.0  # times C, for which the gain of a bent score's steps is made in all but the last
 _GROWN_STEPS = 12  # Newton steps to the distance of a log link

@@ -15,15 +15,12 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.forecast import Forecast
 from reticent_server.fitting.person_scores import SKEWED_SURE, SURE, Lengths
+from reticent_server.fitting.trust.thresholds import EXPECTED_NOISE
 from reticent_server.mechanisms.noisy_sum import noise_sd
 
 _HIDDEN = 0.83
 """Of the most that is not told from none: what is cut in simulations of panels of 545 to 8,000
 persons of 4 or 8 rows at epsilon 1 to 8 is .7 to 1."""
-
-_MORE = 1.25
-"""Ratios of replies over forecast ones: about the middle of those of real
-tables (`python -m benchmarks gate`) at which 3 or more was forecast; chosen there."""
 
 NO_INTERVALS = (
     "No intervals are expected at this epsilon: the noise would be too large a part of what "
@@ -39,7 +36,7 @@ def expected_intervals(
     on this table, by public facts."""
     if declined or not (fit.settled and fit.told) or not _persons_suffice(fit, sizes, budget):
         return np.zeros_like(fit.estimable)
-    sampling, ratios = np.ones_like(fit.ratios), _MORE * fit.ratios
+    sampling, ratios = np.ones_like(fit.ratios), EXPECTED_NOISE.value * fit.ratios
     if fit.allowance is None:
         return trust.coefficients(fit.estimable, ratios, sampling).estimable
     rest = np.sqrt(np.maximum(fit.privacy**2 - fit.allowance**2, 0.0) + fit.sampling**2)

@@ -37,29 +37,26 @@ Source: Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2.
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from reticent_server.domain.design import Design, Term
+from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
-from reticent_server.domain.steps import FloatArray, Released, Step
+from reticent_server.domain.steps import Released, Step
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.advice import advice
-from reticent_server.fitting.budget import FitBudget, Signal, Sizes, plan_budget
-from reticent_server.fitting.coding import Coding, code_design
-from reticent_server.fitting.column_measures import tells_tails
+from reticent_server.fitting.budget import FitBudget, Sizes, plan_budget
+from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.contributions import contributions_of
-from reticent_server.fitting.expected_intervals import NO_INTERVALS, expected_intervals
+from reticent_server.fitting.expected_intervals import expected_intervals
+from reticent_server.fitting.fit_forecast import FitForecast
+from reticent_server.fitting.fit_reply import FitReply
 from reticent_server.fitting.fit_times import FitTimes
 from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
     counts_of,
     planned_ground,
@@ -68,129 +65,20 @@ from reticent_server.fitting.own_profile import (
     spread_verdict,
 )
 from reticent_server.fitting.passes import passes_of
-from reticent_server.fitting.public.coordinates import USUAL, Coordinates, public_coordinates
-from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
-from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.report import fit_result
+from reticent_server.fitting.public.coordinates import USUAL
+from reticent_server.fitting.regression_model import (
+    FitGround,
+    RegressionModel,
+    ResponseT,
+    ground_of,
+)
 from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
-from reticent_server.fitting.special_columns import special
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.trust import CutWords
 from reticent_server.fitting.whole_budget import plan_whole_budget
 from reticent_server.fitting.whole_newton import WholeNewton
-
-# relative singular value of the public rows below which least squares leaves a direction at 0
-_SINGULAR = 1e-6
-
-DEVIATIONS = (
-    "; response and terms are deviations from the person's own means, and persons with fewer "
-    "than two rows in use have "
-    "none"
-)
-
-EXCHANGEABLE = (
-    "; generalised least squares with the working correlation {:g} of any two rows of a person"
-)
-
-ResponseT = TypeVar("ResponseT")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FitGround(Generic[ResponseT]):
-    """What a fit stands on, all public: the coding, the coordinates, what is known of the response,
-    the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
-    more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
-    Sizes; distances: (rows,) of the responses of public rows from their
-    median, None where no profile tells the tails of all columns.
-    """
-
-    coding: Coding
-    coordinates: Coordinates
-    response: ResponseT
-    share: float
-    start: FloatArray
-    spread: float
-    offset: FloatArray | None = None
-    unequal: float = 1.0
-    distances: FloatArray | None = None
-
-
-class RegressionModel(Protocol[ResponseT]):
-    """A regression model with its constants, which do not depend on the data.
-
-    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned
-    time that a record's score takes beyond that of products.
-    """
-
-    @property
-    def mechanism(self) -> str: ...
-    @property
-    def reference(self) -> str: ...
-    @property
-    def answers(self) -> str:
-        """The reply's first line (domain.plan.Planned)."""
-        ...
-
-    @property
-    def cut_words(self) -> CutWords:
-        """What is said where the largest scores are cut."""
-        ...
-
-    @property
-    def radius(self) -> float: ...
-    @property
-    def tuning(self) -> float | None: ...
-    @property
-    def nanoseconds(self) -> int: ...
-    @property
-    def of_persons(self) -> bool:
-        """Whether scores are summed by person where the unit has several rows
-        (fitting.person_scores).
-        """
-        ...
-
-    def check(self, response: Term) -> None:
-        """Raises InvalidQuery for a response whose declared bounds the model cannot have."""
-
-    def response(self, term: Term, values: FloatArray) -> ResponseT:
-        """From the responses (rows,) of public rows."""
-        ...
-
-    def location(self, response: ResponseT, *, intercept: bool) -> Location:
-        """Centre and scale of the standardised response."""
-        ...
-
-    def level(self, response: ResponseT, *, intercept: bool) -> float:
-        """The predictor of a typical record, standardised."""
-        ...
-
-    def tuned(self, sizes: Sizes, rho: int, ground: FitGround[ResponseT]) -> Self:
-        """With constants for the smallest error at these sizes, where the query asks for them."""
-        ...
-
-    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily: ...
-    def signal(self, ground: FitGround[ResponseT]) -> Signal: ...
-
-    def notes(self, ground: FitGround[ResponseT]) -> list[str]:
-        """What a forecast has to say of the response."""
-        ...
-
-    def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
-        """The released fit as it is to be reported."""
-        ...
-
-    def described(
-        self,
-        ground: FitGround[ResponseT],
-        fit: StandardFit,
-        radius_squared: float,
-        result: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        """What the model's reply says beside `found`, or in its place."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,7 +109,8 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def outline(self) -> Outline:
-        times = self.timing
+        times, own = self.timing, self.own_profile
+        counts = (*counts_of(own), *self.budget.counts(self.sizes.unit_rows))
         return Outline(
             answers=self.model.answers,
             columns=self.design.columns,
@@ -233,11 +122,8 @@ class FitPlan(Planned, Generic[ResponseT]):
             draws=times.draws or 0,
             of_persons=self.model.of_persons,
             steady=times.steady,
-            gaussian_counts=(
-                *counts_of(self.own_profile),
-                *self.budget.counts(self.sizes.unit_rows),
-            ),
-            selections=selections_of(self.own_profile),
+            gaussian_counts=counts,
+            selections=selections_of(own),
         )
 
     @property
@@ -265,60 +151,33 @@ class FitPlan(Planned, Generic[ResponseT]):
         ground: FitGround[ResponseT],
         restriction: Restriction | Unrestricted = UNRESTRICTED,
     ) -> NoisyNewton:
-        family, coding = self.model.family(ground), ground.coding
-        budget, sizes = self.budget, self.sizes
-        scale = scale_of(family, budget, sizes, coding)
-        kind = WholeNewton if budget.tail else NoisyNewton
-        return kind(
-            coding=coding,
-            coordinates=ground.coordinates,
-            family=family,
-            budget=budget,
-            sizes=sizes,
-            start=ground.start,
-            offset=ground.offset,
-            contributions=contributions_of(coding, budget, sizes, scale, grouped=self.grouped),
-            scale=scale,
-            passes=passes_of(budget, sizes),
-            restriction=restriction,
-        )
+        family = self.model.family(ground)
+        return composed(ground, family, self.budget, self.sizes, restriction, grouped=self.grouped)
 
     @property
     def precision(self) -> ForecastPrecision:
         """Of the coefficients."""
-        fit = self.forecast_fit
-        privacy = np.where(self.expected_intervals, fit.privacy, np.inf).tolist()
-        return ForecastPrecision(
-            tuple(self.design.names), tuple(privacy), tuple(fit.sampling.tolist())
-        )
+        return self._expected.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Steps, tuning, shares of ρ, and for each coefficient the expected privacy over its
-        sampling standard error (null where no interval is expected), with what to do about it.
+        """Steps, tuning, shares of ρ, and what is expected of each coefficient
+        (fit_forecast.FitForecast).
         """
-        fit, terms = self.forecast_fit, self.design.names
-        notes = [*profile_notes(self.own_profile), *self.model.notes(self.ground)]
-        expected = self.expected_intervals
-        notes += [NO_INTERVALS] if fit.estimable.any() and not expected.any() else []
-        pairs = zip(fit.ratios.tolist(), expected.tolist(), strict=True)
-        return {
+        planned = {
             "steps": self.budget.steps,
             "tuning": self.model.tuning,
             "shares": self.shares,
             "noise_ratio": self.budget.eta,
-            "relative_error": fit.error,
-            "terms": list(terms),
-            "privacy_to_sampling": [ratio if ok else None for ratio, ok in pairs],
-            "notes": notes + advice(fit, self.design, self.facts),
         }
+        return self._expected.shown(planned)
 
     @property
-    def expected_intervals(self) -> NDArray[np.bool_]:
-        """(q,) whether each coefficient is expected to have one."""
-        known = spread_verdict(self.own_profile).intervals
-        declined = not known or bool(self.model.notes(self.ground))
-        return expected_intervals(self.forecast_fit, self.sizes, self.budget, declined=declined)
+    def _expected(self) -> FitForecast:
+        own, notes, fit = self.own_profile, self.model.notes(self.ground), self.forecast_fit
+        declined = not spread_verdict(own).intervals or bool(notes)
+        given = expected_intervals(fit, self.sizes, self.budget, declined=declined)
+        return FitForecast(self.design, self.facts, fit, given, [*profile_notes(own), *notes])
 
     @property
     def forecast_fit(self) -> Forecast:
@@ -342,13 +201,8 @@ class FitPlan(Planned, Generic[ResponseT]):
             return np.inf
         if self.is_wide and rho == self.rho:
             return self.forecast_fit.worst
-        return forecast_ratio(self._sized(rho - (own.rho if own else 0)).newton)
-
-    def _sized(self, rho: int) -> "FitPlan[ResponseT]":
-        """The same fit at another amount for its steps."""
-        return _sized(
-            self.facts, self.design, self.model, self.ground, self.own_profile, self.level, rho
-        )
+        left, made = rho - (own.rho if own else 0), (self.model, self.ground, self.own_profile)
+        return forecast_ratio(_sized(self.facts, self.design, *made, self.level, left).newton)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -379,36 +233,36 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def result(self, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of a fit."""
-        result = fit_result(
-            ground.coding,
-            fit,
-            level=self.level,
-            n=self.facts.n,
-            radius_squared=self.sizes.radius_squared,
-            words=self.model.cut_words,
-        )
-        if self.own_profile:
-            result["warnings"].append(NO_PROFILE)
-            result |= self.own_profile.verdict.applied(result)
-        return {
-            **result,
-            "tuning": self.model.tuning,
-            "steps": self.budget.steps,
-            "shares": self.shares,
-            **self._described(ground, fit, result),
-        }
+        n, own = self.facts.n, self.own_profile
+        reply = FitReply(self.design, self.model, own, self.sizes, self.budget, n, self.level)
+        return reply.result(ground, fit)
 
-    def _described(
-        self, ground: FitGround[ResponseT], fit: StandardFit, result: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        found = self.model.described(ground, fit, self.sizes.radius_squared, result)
-        said = special(self.design) + ("" if fit.freedom is None else fit.freedom.words)
-        if self.design.deviations:
-            said = DEVIATIONS + said
-            found |= {"effects": "person"}
-        elif self.design.persons is not None and self.design.persons.correlation:
-            said = EXCHANGEABLE.format(self.design.persons.correlation) + said
-        return found | {"estimand": found["estimand"] + said}
+
+def composed(
+    ground: FitGround[Any],
+    family: ScoreFamily,
+    budget: FitBudget,
+    sizes: Sizes,
+    restriction: Restriction | Unrestricted = UNRESTRICTED,
+    *,
+    grouped: bool = False,
+) -> NoisyNewton:
+    """The loop, with the objects in which fits differ."""
+    coding, scale = ground.coding, scale_of(family, budget, sizes, ground.coding)
+    kind = WholeNewton if budget.tail else NoisyNewton
+    return kind(
+        coding=coding,
+        coordinates=ground.coordinates,
+        family=family,
+        budget=budget,
+        sizes=sizes,
+        start=ground.start,
+        offset=ground.offset,
+        contributions=contributions_of(coding, budget, sizes, scale, grouped=grouped),
+        scale=scale,
+        passes=passes_of(budget, sizes),
+        restriction=restriction,
+    )
 
 
 def plan_fit(
@@ -473,39 +327,3 @@ def sized(
         rms=signal.rms,
         skewed=signal.skewed,
     )
-
-
-def ground_of(
-    design: Design, facts: DatasetFacts, model: RegressionModel[ResponseT], *, masked: bool = True
-) -> FitGround[ResponseT] | None:
-    """The public ground of a design's fit; None where no profile covers its columns."""
-    rows = draw_public_rows(design, facts, masked=masked)
-    if rows is None or design.response is None:
-        return None
-    found = _ground(design, design.response, rows, model)
-    if not tells_tails(facts, design):
-        return found
-    return replace(found, distances=rows.y - np.median(rows.y))
-
-
-def _ground(
-    design: Design, term: Term, rows: PublicRows, model: RegressionModel[ResponseT]
-) -> FitGround[ResponseT]:
-    """The start is the typical predictor at the intercept; without one, what comes nearest to
-    it.
-    """
-    response, intercept = model.response(term, rows.y), design.intercept
-    coding = code_design(design, term, rows, model.location(response, intercept=intercept))
-    X, start = coding.standardised(rows.X), np.zeros(coding.size)
-    middle = 0.0
-    if design.offset is not None:  # of a link log
-        middle = float(logsumexp(rows.offset) - np.log(len(X)))
-    level = np.full(len(X), model.level(response, intercept=intercept) - middle)
-    if intercept:
-        start[0] = level[0]
-    else:
-        start = np.linalg.lstsq(X, level, rcond=_SINGULAR)[0]
-    spread = float(np.hypot(1.0, np.sqrt(np.mean((level - X @ start) ** 2))))
-    offset = None if design.offset is None else rows.offset
-    coordinates = public_coordinates(X)
-    return FitGround(coding, coordinates, response, rows.share, start, spread, offset, rows.unequal)

@@ -50,9 +50,10 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround, FitPlan
+from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.maps import FitState, on_lattice, predictor, response, standardised
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.results import FitStatistics, RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import clear

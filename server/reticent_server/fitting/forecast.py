@@ -30,12 +30,12 @@ from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.trust import BoolArray
+from reticent_server.fitting.trust.thresholds import EXPECTED_WAY
 from reticent_server.fitting.whitening import Whitening, on_average
 
 # a search for ρ ends within 2 % (ε is shown to three digits, rounded up), or after 16 forecasts
 _CLOSE, _TRIALS = 1.02, 16
 _MARGIN = 1.05  # of a ratio that is aimed at where there are only three forecasts
-_FARTHER = 1.4  # times as far from the solution as is forecast: chosen on `benchmarks gate`
 _FARTHEST = (
     1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
 )
@@ -162,7 +162,7 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
         sampling=sampling,
         transform=W,
         scale=end.scale,
-        settled=trust.linear_step(_FARTHER * directions.off(W), most_off).intervals,
+        settled=trust.linear_step(EXPECTED_WAY.value * directions.off(W), most_off).intervals,
         unsure=directions.unsure(end.frame.J, W, end.sd),
         allowance=end.allowances,
         told=end.step.told,

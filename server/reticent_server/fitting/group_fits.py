@@ -30,13 +30,7 @@ from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum, Releas
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import FitBudget, Signal, Sizes, noise_ratio, plan_budget
-from reticent_server.fitting.fit_plan import (
-    FitGround,
-    FitPlan,
-    RegressionModel,
-    ground_of,
-    sized,
-)
+from reticent_server.fitting.fit_plan import FitPlan, sized
 from reticent_server.fitting.own_profile import (
     OwnProfile,
     counts_of,
@@ -46,6 +40,7 @@ from reticent_server.fitting.own_profile import (
     spread_verdict,
 )
 from reticent_server.fitting.public.rows import LEAST_SHARE, level_shares
+from reticent_server.fitting.regression_model import FitGround, RegressionModel, ground_of
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import TrustVerdict, without_intervals

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released
-from reticent_server.fitting.trust import LEAST_RECORDS, RESOLVED, UNRESOLVED_SHARE, clear
+from reticent_server.fitting.trust import clear
+from reticent_server.fitting.trust.thresholds import LEAST_RECORDS, RESOLVED, UNRESOLVED_SHARE
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import eigen, rounded
 

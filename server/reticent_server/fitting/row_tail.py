@@ -22,7 +22,7 @@ clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
 *The slope before.* Near the last clear edge the curve's bend is known from little, and one that
 noise has made turns a tail of index 1.2 into one of 2. So the mean slope of ln N over the last
 factor of four that is well clear of noise is told too, which no prior and no bend enters: where it
-is below trust.BULK_INDEX, a standard deviation of its noise taken off, no index at the cut is
+is below thresholds.BULK_INDEX, a standard deviation of its noise taken off, no index at the cut is
 believed.
 
 *Allowance.* Clipping moves the sum of scores by a vector of length E at most, and in any one
@@ -41,7 +41,12 @@ from math import log, sqrt
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
-from reticent_server.fitting.trust import BULK_INDEX, TAIL_INDEX
+from reticent_server.fitting.trust.thresholds import (
+    BULK_INDEX,
+    EXPECTED_INDEX,
+    RESOLVED,
+    TAIL_INDEX,
+)
 from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
@@ -52,7 +57,6 @@ _WELL_CLEAR, _LEAST_EDGES = 5.0, 3  # standard deviations of noise; steps betwee
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
 _LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
 _FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
-_CLEAR = 3.0  # standard deviations of its noise that a number beyond an edge is clear at
 _BULK = 0.3  # of the records: an edge that more are beyond is not of the tail
 _SPAN = 30.0  # times the number beyond e₀, of the edges that are fitted
 _RANKS = 4.0  # ranks of records, up to which edges are fitted at least
@@ -75,7 +79,6 @@ _LEAST_EXCESS = 1 / 15  # of rank times C: a tail index of 16
 _LEAST_CURVATURE = 1e-3  # of the largest
 _UNSURE = 0.2  # of the trace beyond a cut, of which public rows tell how long it is
 _UNTOLD = 4.0  # units: the cut where no tail is told; without intervals
-_LESS = 0.25  # of an index: half a standard deviation of it, as of 100 records at ε = 1
 _TAIL = (0.025, 0.1)  # shares of the records beyond which a public tail is looked at
 _LONGEST, _BISECTIONS = 1e3, 60  # of planned_cut
 _SHORTEST = 1e-300  # of a row: a length that is divided by
@@ -145,7 +148,7 @@ class RowCut:
         """Of a planned cut, whether a reply is expected to tell its tail, whose index it takes to
         be half a standard deviation smaller.
         """
-        return self.told and self.alpha >= TAIL_INDEX.value + _LESS
+        return self.told and self.alpha >= EXPECTED_INDEX.value
 
     @property
     def of_likelihood(self) -> "RowCut":
@@ -270,7 +273,7 @@ def chosen_reach(
     the smallest L.
     """
     N, cov = grid.beyond(released)
-    unclear = np.flatnonzero(_CLEAR * np.sqrt(np.diag(cov)) >= N)
+    unclear = np.flatnonzero(RESOLVED.value * np.sqrt(np.diag(cov)) >= N)
     upto = int(unclear[0]) if len(unclear) else len(N)
     share = np.where(np.arange(len(N)) < upto, np.maximum(N, 0.0), 0.0) / count
     more = share - np.mean(public[:, None] > grid.edges, axis=0)
@@ -300,7 +303,7 @@ def tail_edges(N: FloatArray, cov: FloatArray, count: float, rank: float) -> tup
     all edges are beyond it.
     """
     sd = np.maximum(np.sqrt(np.diag(cov)), 1.0)  # a record, where noise is less
-    low = np.flatnonzero(_CLEAR * sd >= N)
+    low = np.flatnonzero(RESOLVED.value * sd >= N)
     last = int(low[0]) if len(low) else len(N) - 1
     most = min(_BULK * count, max(_SPAN * float(sd[last]), _RANKS * rank))
     inside = np.flatnonzero(most >= N)
@@ -393,7 +396,7 @@ class TailCurve:
         x, y = np.log(edges[first:] / edges[last]), N[first:]
         spread = cov[first:, first:]
         prior = np.array([0.0, _SLOPE_SD**-2, _BEND_SD**-2])
-        at = np.array([log(_CLEAR * sd[last]), _SLOPE, _BEND])
+        at = np.array([log(RESOLVED.value * sd[last]), _SLOPE, _BEND])
         for _ in range(_ROUNDS):
             f, D = _curve(at, x)
             misfit = np.diag((_MISFIT * f) ** 2 + f)

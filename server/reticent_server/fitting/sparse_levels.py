@@ -22,7 +22,8 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Score
-from reticent_server.fitting.trust import LEAST_RECORDS, BoolArray
+from reticent_server.fitting.trust import BoolArray
+from reticent_server.fitting.trust.thresholds import LEAST_RECORDS
 
 LIKELY = 1.96  # standard errors of a predictor: the ends of its 95 % interval
 _PRESENT = 0.5  # between a dummy's values

@@ -104,13 +104,14 @@ class Freedom:
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicClusters:
     """What a variance between the levels of a public column is known to (fitting.cluster_scores).
-    present: G; effective: G_e. design_effects (q,): of the reported coefficients, the
+    present: G; effective: G_e; freedom: degrees of freedom. design_effects (q,): of the reported coefficients, the
     variance between clusters over that between rows.
     """
 
     column: str
     present: float
     effective: float
+    freedom: float
     design_effects: FloatArray
 
     def degrees(
@@ -119,12 +120,10 @@ class PublicClusters:
         sampling: FloatArray,
         total: FloatArray,
     ) -> FloatArray:
-        """(k,) (G_e − 1)(V/m)² of the variances V = `total` (k,), of which m = `sampling` (k,) is the
+        """(k,) f(V/m)², f = `freedom`, of the variances V = `total` (k,), of which m = `sampling` (k,) is the
         clusters'.
         """
-        return np.asarray(
-            (self.effective - 1) * (total / np.maximum(sampling, np.finfo(float).tiny)) ** 2
-        )
+        return np.asarray(self.freedom * (total / np.maximum(sampling, np.finfo(float).tiny)) ** 2)
 
     @property
     def words(self) -> str:

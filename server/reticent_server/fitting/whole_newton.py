@@ -73,6 +73,7 @@ from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.score import WholeScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whitening import informed
 from reticent_server.fitting.whole_budget import LEAST_REACH, WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import (
@@ -96,7 +97,7 @@ _RARER = 1.645  # standard errors of a predictor: the one-sided end of 95 %
 _LEAST_EVENTS = 1e-9  # of a record: what is divided by
 _TINY = np.finfo(float).tiny
 _LONGEST_BEND = (
-    trust.LIKELIHOOD_BEND.value**2 / 2
+    LIKELIHOOD_BEND.value**2 / 2
 )  # half of the square of the largest error that intervals allow
 _CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _SURE_OF = 1.5  # errors of an eigenvalue of the curvature that it counts at least

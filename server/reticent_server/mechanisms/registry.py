@@ -26,7 +26,6 @@ from reticent_server.mechanisms import (
     one_vector,
     quantile_tree,
     running_counts,
-    tail_meat,
 )
 from reticent_server.mechanisms._sampler import SamplerError
 from reticent_server.mechanisms.quantise import squared_norms
@@ -58,8 +57,8 @@ def rho(step: SumStep) -> int:
     if step.joint is None:
         return sum(part.rho for part in step.parts)
     alone = set(range(len(step.parts))) - set(step.joint.places)
-    price = one_vector.rho_of if step.joint.tail is None else tail_meat.rho_of
-    return price(step.parts, step.joint) + sum(step.parts[k].rho for k in alone)
+    together = one_vector.rho_of(step.parts, step.joint)
+    return together + sum(step.parts[k].rho for k in alone)
 
 
 def drawable(part: Part) -> bool:
@@ -103,12 +102,9 @@ def encode_all(
         key: squared_norms(vectors, scratch, f"norms {k}")
         for k, (key, vectors) in enumerate(shared.items())
     }
-    if joint is None:
-        together = {}
-    elif joint.tail is None:
+    together = {}
+    if joint is not None:
         together = one_vector.encode(parts, contributions, joint, scratch, norms)
-    else:
-        together = tail_meat.encode(parts, contributions, joint, scratch)
     return [
         together[k]
         if k in together

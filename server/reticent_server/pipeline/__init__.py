@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stages of a request: ask → plan → pay → compute → show. Each module belongs to one.
 
-ask       ask, authorising, request, persons, projects, second_person
+ask       ask, authorising, request, protocols, persons, projects, second_person
 plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning, lone_planning, guarantees, forecasts, wanted,
           simulator, policy, policies
 pay       coverage, budgets, books, accounts, account_history

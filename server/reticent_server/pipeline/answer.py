@@ -42,6 +42,7 @@ from reticent_server.pipeline.documents import (
     unplanned_body,
 )
 from reticent_server.pipeline.pace import shown_after_ms
+from reticent_server.pipeline.protocols import require_agreed
 from reticent_server.pipeline.request import AdmittedRequest, Prepared, admitted
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
@@ -68,6 +69,7 @@ def plan_with_accounts(
     up to the ask's, is found.
     """
     request = admitted(services, principal, ask)
+    require_agreed(services, ask, request.facts)
     ready = services.planner.run(_planned, request.facts, ask, request.standing, wanted)
     return promised(services, ready), request.standing
 
@@ -82,6 +84,7 @@ def plan_document(
     """The same as JSON, with its forecast, whose target is a ratio (pipeline.forecasts)."""
     request = admitted(services, principal, ask)
     facts, standing = request.facts, request.standing
+    require_agreed(services, ask, facts)
     ready, document = services.planner.run(_document, facts, ask, standing, wanted, target)
     return document | {"deadline_ms": promised(services, ready).deadline_ms}
 
@@ -142,13 +145,15 @@ def covered(services: Services, principal: Principal, ask: Ask) -> AdmittedReque
 
 
 def prepared(services: Services, request: AdmittedRequest | bytes) -> Prepared | bytes:
-    """Plans it: free. What was stored where it cannot be planned any more, after a change of the
-    policy or of the schema: a refusal would say that nothing was charged.
+    """Holds it against the protocol that it names, and plans it: free. What was stored where it
+    cannot be planned any more, after a change of the policy or of the schema: a refusal would say
+    that nothing was charged.
     """
     if isinstance(request, bytes):
         return request
     facts, ask, standing = request.facts, request.ask, request.standing
     try:
+        require_agreed(services, ask, facts)
         with services.pace.arriving():
             planned = services.planner.run(defaults.planned, facts, ask, standing)
     except (InvalidRequest, PolicyRefused):

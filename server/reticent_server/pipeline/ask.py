@@ -13,23 +13,33 @@ from reticent_server.kinds import registry
 class Ask:
     """One request for a release; `idempotency_key` None means a new charge.
 
-    project: the name of a shared project that is to pay; None: as pipeline.authorising says."""
+    project: the name of a shared project that is to pay; None: as pipeline.authorising says.
+    protocol: the digest of the protocol that the request says it is part of (pipeline.protocols).
+    """
 
     dataset: str
     query: Query
     privacy: Privacy
     idempotency_key: str | None = None
     project: str | None = None
+    protocol: str | None = None
 
     def canonical(self) -> dict[str, Any]:
         """What must be the same for two requests to be the same."""
         privacy = {k: v for k, v in asdict(self.privacy).items() if v is not None}
         asked = {"dataset": self.dataset, "query": query_json(self.query), "privacy": privacy}
-        return asked if self.project is None else asked | {"project": self.project}
+        named = {"project": self.project, "protocol": self.protocol}
+        return asked | {name: value for name, value in named.items() if value is not None}
 
     @classmethod
     def from_canonical(cls, stored: Mapping[str, Any]) -> "Ask":
         """The ask of a stored request."""
         query = registry.stored_query(stored["query"])
         privacy = Privacy(**stored["privacy"])
-        return cls(stored["dataset"], query, privacy, project=stored.get("project"))
+        return cls(
+            stored["dataset"],
+            query,
+            privacy,
+            project=stored.get("project"),
+            protocol=stored.get("protocol"),
+        )

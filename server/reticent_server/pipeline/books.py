@@ -7,6 +7,7 @@ from reticent_server.access.approvals import Approvals
 from reticent_server.access.identities import Identities
 from reticent_server.access.peppers import PepperSource
 from reticent_server.access.projects import Projects
+from reticent_server.access.protocols import Protocols
 from reticent_server.access.requests import Requests
 from reticent_server.access.service import Access
 from reticent_server.access.sign_ins import SignIns
@@ -22,6 +23,7 @@ class Books:
     access: Access
     approvals: Approvals
     projects: Projects
+    protocols: Protocols
     requests: Requests
     identities: Identities
     peppers: PepperSource

@@ -43,8 +43,13 @@ class RequestBody(Body):
         description="The name of the project that pays; null: your own budget, or the only project "
         "of yours that has the data set.",
     )
+    protocol: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
+        None,
+        description="The SHA-256 of a protocol that the curator has accepted for the data set: a "
+        "request that differs from it is refused and charged nothing.",
+    )
 
     def ask(self, idempotency_key: str | None = None) -> Ask:
         """The request as the pipeline takes it."""
         privacy = Privacy(epsilon=self.privacy.epsilon, delta=self.privacy.delta)
-        return Ask(self.dataset, self.query, privacy, idempotency_key, self.project)
+        return Ask(self.dataset, self.query, privacy, idempotency_key, self.project, self.protocol)

@@ -22,10 +22,10 @@ _SENTENCES: Mapping[str, str] = {
     "float_type": "must be a number",
     "float_parsing": "must be a number",
     "finite_number": "must be a finite number",
-    "greater_than": "is too small",
-    "greater_than_equal": "is too small",
-    "less_than": "is too large",
-    "less_than_equal": "is too large",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than": "must be less than {lt:g}",
+    "less_than_equal": "must be at most {le:g}",
     "int_parsing": "must be a whole number",
     "int_type": "must be a whole number",
     "string_type": "must be a string",
@@ -34,8 +34,8 @@ _SENTENCES: Mapping[str, str] = {
     "string_too_long": "is too long",
     "list_type": "must be a list",
     "tuple_type": "must be a list",
-    "too_short": "has too few entries",
-    "too_long": "has too many entries",
+    "too_short": "has too few entries: at least {min_length}",
+    "too_long": "has too many entries: at most {max_length}",
     "string_pattern_mismatch": "holds characters that are not allowed",
     "model_attributes_type": "must be a JSON object",
     "model_type": "must be a JSON object",
@@ -66,11 +66,13 @@ def explained(errors: Sequence[Any]) -> InvalidRequest:
 
 
 def _sentence(kind: str, error: Any) -> str:
-    """Of a choice also the values that are allowed, which the interface declares; never what was
+    """With the values or limits that are allowed, which the interface declares; never what was
     sent."""
     if kind == "literal_error":
         return f"must be one of {error['ctx']['expected']}"
-    return _SENTENCES.get(kind, "is not valid")
+    if kind == "missing" and isinstance(error["loc"][-1], int):
+        return "has too few entries"
+    return _SENTENCES.get(kind, "is not valid").format_map(error.get("ctx", {}))
 
 
 def _class_of(place: Sequence[str]) -> type[InvalidRequest]:

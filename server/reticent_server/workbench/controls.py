@@ -120,7 +120,7 @@ def texts(controls: Sequence[Control], values: Mapping[str, Any]) -> dict[str, s
     """A form's texts of a question's fields; the inverse of `given`."""
     named = {control.name: control for control in controls}
     return {
-        named[name].key: _spelled(value)
+        named[name].key: _shown(named[name].look, value)
         for name, value in values.items()
         if name in named and value is not None
     }
@@ -176,11 +176,13 @@ def _begins_as(annotated: Any, marks: Sequence[Any]) -> bool:
 
 
 def _look_of_one(parts: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
-    """Of several types: that of the only one; a question as JSON; else a number, several, or a
-    word.
+    """Of several types: that of the only one; a column or several; a question as JSON; else a
+    number, several, or a word.
     """
     if len(parts) == 1:
         return _look(parts[0])
+    if {_look(part)[0] for part in parts} == {"name", "names"}:
+        return "name or names", ()
     return ("json" if any(is_dataclass(part) for part in parts) else "value"), ()
 
 
@@ -206,6 +208,11 @@ def _numbers(text: str) -> Any:
 
 def _names(text: str) -> Any:
     return [part.strip().strip("`") for part in re.split(r"[,\n]", text) if part.strip()]
+
+
+def _name_or_names(text: str) -> Any:
+    names = _names(text)
+    return names[0] if len(names) == 1 else names
 
 
 def _lines(text: str) -> Any:
@@ -253,11 +260,18 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "number": _number,
     "numbers": _numbers,
     "names": _names,
+    "name or names": _name_or_names,
     "texts": listed_texts,
     "pairs": _pairs,
     "value": _value,
     "json": _json,
 }
+
+
+def _shown(look: str, value: Any) -> str:
+    """A value as its control shows it; names of columns on one line, as an input has only one."""
+    text = _spelled(value)
+    return text.replace("\n", ", ") if look in {"names", "name or names"} else text
 
 
 def _spelled(value: Any) -> str:

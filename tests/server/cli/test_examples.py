@@ -31,9 +31,13 @@ ORDER = """
 init; dataset schema; dataset load; dataset register; population add; population widen; population list; population show; dataset append; dataset link; dataset list; dataset show; analyst add;
 budget set; dataset profile; dataset publish; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
 curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
-proposal refuse; ledger show; ledger verify; ledger head; ledger export; certify;
+proposal refuse; protocol check; protocol accept; protocol list; protocol withdraw; ledger show; ledger verify; ledger head; ledger export; certify;
 serve; secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke; curator revoke
 """
+
+
+IDS = re.compile(r"(rq|ap|rel)_\w+|[0-9a-f]{64}")
+"""What stands in examples for what is known only when they are tried."""
 
 
 def test_every_command_has_an_example() -> None:
@@ -104,7 +108,32 @@ def file_requests(place: Path) -> list[str]:
         return [services.requests.make(ada.id, wish).id for wish in wishes]
 
 
-FILES = {"dataset publish": a_release, "project requests": file_requests, "proposal list": propose}
+def write_protocol(place: Path) -> list[str]:
+    """A protocol about the houses of two sites, in the place's folder."""
+    document = {
+        "protocol": 1,
+        "study": {"variables": ["price", "grade"]},
+        "epsilon": 0.5,
+        "columns": {"price": {"kind": "numeric"}, "grade": {"kind": "integer"}},
+        "sites": {"north": {}, "south": {}},
+    }
+    (place / "protocol.json").write_text(json.dumps(document))
+    return []
+
+
+def accepted(place: Path) -> list[str]:
+    """The digest of the protocol that was accepted."""
+    with opened(settings_in(place)) as services:
+        return [services.protocols.all()[0].digest]
+
+
+FILES = {
+    "dataset publish": a_release,
+    "project requests": file_requests,
+    "proposal list": propose,
+    "protocol check": write_protocol,
+    "protocol withdraw": accepted,
+}
 """What must be there before a command's examples, which name it by its id."""
 
 
@@ -154,8 +183,8 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             if name in FILES:
                 waiting = FILES[name](tmp_path)
             for line in EXAMPLES[name]:
-                id_of = waiting.pop(0) if re.search("(rq|ap|rel)_", line) else ""
-                terminal.shell(re.sub(r"(rq|ap|rel)_\w+", id_of, line))
+                id_of = waiting.pop(0) if IDS.search(line) else ""
+                terminal.shell(IDS.sub(id_of, line))
             if name == "proposal refuse":
                 monkeypatch.delenv("RETICENT_KEY_FILE")
             if name == "dataset schema":  # the curator fills in the bounds

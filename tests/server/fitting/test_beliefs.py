@@ -25,7 +25,8 @@ from reticent_server.fitting.beliefs import (
     widened,
 )
 from reticent_server.fitting.filter import Correction, corrected_curvature, moved
-from reticent_server.fitting.trust import DOUBT, believed
+from reticent_server.fitting.trust import believed
+from reticent_server.fitting.trust.thresholds import DOUBT
 
 Q, STEPS, NOISE = 4, 6, 0.02
 FACTORS = tuple(h for h, _ in SEEN)

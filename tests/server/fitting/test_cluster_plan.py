@@ -13,12 +13,12 @@ from scipy.stats import t as student
 
 from reticent_server.domain.steps import Released
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.cluster_scores import LevelClusters, between
+from reticent_server.fitting.cluster_scores import LevelClusters, between, in_strata
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import registry as mechanisms
-from support.fits.clusters import G, asked, clustered_facts, clustered_table, cr1
+from support.fits.clusters import G, T, asked, clustered_facts, clustered_table, cr1
 from support.fits.regressions import Trace
 from support.kinds.named_tests import offer, people_facts
 
@@ -110,12 +110,12 @@ def test_noise_is_taken_off_on_average() -> None:
     sums = rng.normal(scale=50.0, size=(2, G))
     sums -= sums.mean(axis=1, keepdims=True)
     squares, numbers = Released(n * np.eye(2), 1.0), Released(np.full(G, n / G), 1.0)
-    fit, clusters = SimpleNamespace(curvature=np.eye(2)), LevelClusters("g", tuple(range(G)))
+    fit, clusters = SimpleNamespace(curvature=np.eye(2)), LevelClusters(("g",), (tuple(range(G)),))
     found = []
     for _ in range(400):
         stacked = (sums + noise * rng.normal(size=(2, G))).ravel()
-        parts = (Released(stacked, noise), squares, numbers)
-        found.append(between(fit, np.eye(2), parts, clusters, n).added * n**2)  # type: ignore[arg-type]
+        parts = (squares, Released(stacked, noise), numbers)
+        found.append(between(fit, np.eye(2), parts, (clusters,), n).added * n**2)  # type: ignore[arg-type]
     exact = G / (G - 1) * sums @ sums.T - n * np.eye(2)
     assert np.mean(found, axis=0) == pytest.approx(exact, abs=0.12 * G * noise**2 / 2)
 
@@ -195,6 +195,99 @@ def test_clusters_are_those_of_the_records_in_use() -> None:
     assert asked(query, 30.0, table)[1].result["clusters"] == 30
 
 
+def two_way_errors(table: dict[str, Any]) -> Any:
+    """V₁ + V₂ − V₁₂, each with its own G/(G − 1)."""
+    X, codes = design(table), (table["g"], table["t"], table["g"] * T + table["t"])
+    r = table["y"] - X @ np.linalg.lstsq(X, table["y"], rcond=None)[0]
+    each = [cr1(X, np.ones(len(r)), r, code, G * T) ** 2 for code in codes]
+    return np.sqrt(each[0] + each[1] - each[2])
+
+
+def test_two_columns_have_both_ones_variances_less_their_combinations() -> None:
+    table = clustered_table(N, 0.05, 13, years=0.05)
+    query = LinearRegression("y ~ x + z", loss="squared", cluster=("g", "t"))
+    plan, trace = asked(query, 60.0, table)
+    assert [each.size for each in plan.clusters.clusterings] == [G, T, G * T]
+    assert sum(map(mechanisms.rho, trace.steps)) == plan.rho <= offer(60.0).rho
+    exact, one_way = two_way_errors(table), ols_errors(table, np.ones(N))
+    assert sampling(trace)[:2] == pytest.approx(exact[:2], rel=0.12)
+    assert exact[0] > 1.15 * one_way[0]
+    assert trace.result["cluster"] == "g and t"
+    assert trace.result["clusters"] == T
+    assert max(trace.result["degrees_of_freedom"]) < T + 1
+
+
+def test_combinations_that_noise_hides_are_not_released() -> None:
+    query = LinearRegression("y ~ x + z", loss="squared", cluster=("g", "t"))
+    plan, trace = asked(query, 4.0, clustered_table(N, 0.05, 13, years=0.05))
+    assert [each.size for each in plan.clusters.clusterings] == [G, T]
+    assert len(trace.steps[-1].parts) == 5  # type: ignore[union-attr]
+    assert sampling(trace)[0] > 0.95 * two_way_errors(clustered_table(N, 0.05, 13, years=0.05))[0]
+
+
+def stratified_errors(table: dict[str, Any], weights: Any) -> Any:
+    """As svyglm of R's survey has them: Σ_h n_h/(n_h − 1) Σ (S_hi − S̄_h)²."""
+    X = design(table)
+    inverse = np.linalg.inv((X.T * weights) @ X)
+    scores = X * (weights * (table["y"] - X @ (inverse @ (X.T * weights) @ table["y"])))[:, None]
+    meat = np.zeros((3, 3))
+    for h in range(3):
+        inside = table["h"] == h
+        sums = np.array(
+            [scores[inside & (table["g"] == g)].sum(axis=0) for g in np.unique(table["g"][inside])]
+        )
+        off = sums - sums.mean(axis=0)
+        meat += len(sums) / (len(sums) - 1) * off.T @ off
+    return np.sqrt(np.diag(inverse @ meat @ inverse))
+
+
+def test_strata_have_the_linearised_errors_of_a_survey() -> None:
+    table = clustered_table(N, 0.05, 14)
+    table["h"] = np.floor(table["g"] / 14)
+    table["y"] = np.clip(table["y"] + 0.5 * table["h"], -10, 10)
+    query = LinearRegression("y ~ x + z", loss="squared", weights="w", cluster="g", strata="h")
+    _, trace = asked(query, 60.0, table)
+    exact, unstratified = (f(table, table["w"]) for f in (stratified_errors, ols_errors))
+    assert sampling(trace)[:2] == pytest.approx(exact[:2], rel=0.15)
+    assert exact[0] < 0.85 * unstratified[0]
+    assert trace.result["clusters"] == G
+    assert 30 < trace.result["degrees_of_freedom"][0] <= G - 3 + 1
+
+
+def test_a_cluster_alone_in_its_stratum_is_centred_at_the_mean_of_all() -> None:
+    sums, there = np.array([[1.0, 3.0, 9.0, 7.0, 5.0, 5.0]]), np.array([1, 1, 0, 1, 0, 0]) == 1
+    found, cells, strata = in_strata(sums, there, 3)
+    mean = 11 / 3
+    assert found[0] == pytest.approx([-np.sqrt(2), np.sqrt(2), 0, 7 - mean, 0, 0])
+    assert (cells, strata) == (3, 2)
+
+
+def test_noise_in_strata_is_taken_off_on_average() -> None:
+    rng, there = np.random.default_rng(4), np.arange(30) % 5 != 4
+    squares = [np.sum(in_strata(rng.normal(size=(1, 30)), there, 10)[0] ** 2) for _ in range(4000)]
+    assert np.mean(squares) == pytest.approx(24, rel=0.02)
+
+
+def glm_errors(table: dict[str, Any], y: str, family: Any) -> Any:
+    groups = {"groups": table["g"].astype(int)}
+    return sm.GLM(table[y], design(table), family).fit(cov_type="cluster", cov_kwds=groups).bse
+
+
+@pytest.mark.parametrize("name", ["poisson", "negative_binomial", "gamma"])
+def test_counts_and_amounts_have_them(name: Any) -> None:
+    families = sm.families
+    family = {
+        "poisson": families.Poisson(),
+        "negative_binomial": families.NegativeBinomial(alpha=0.5),
+        "gamma": families.Gamma(families.links.Log()),
+    }[name]
+    table, y = clustered_table(N, 0.02, 15), "a" if name == "gamma" else "c"
+    more = {"dispersion": 0.5} if name == "negative_binomial" else {}
+    query = Glm(f"{y} ~ x + z", name, target="likelihood", cluster="g", **more)
+    _, trace = asked(query, 60.0, table)
+    assert sampling(trace)[:2] == pytest.approx(glm_errors(table, y, family)[:2], rel=0.15)
+
+
 REFUSED: list[tuple[Any, str]] = [
     (LinearRegression("y ~ x", cluster="h"), "10 to 512 declared levels"),
     (LinearRegression("y ~ x", cluster="z"), "categorical"),
@@ -204,9 +297,14 @@ REFUSED: list[tuple[Any, str]] = [
     (LinearRegression("y ~ x", cluster="g", fit_statistics=True), "fit_statistics"),
     (LinearRegression("y ~ x", cluster="g", mechanism="gradient_descent"), "newton"),
     (Glm("b ~ x", "binomial", cluster="g", mechanism="influence"), "newton"),
-    (Glm("b ~ x", "poisson", cluster="g"), "binomial"),
+    (Glm("b ~ x", "negative_binomial", cluster="g"), "dispersion="),
     (Glm("y ~ x", "gaussian", cluster="g"), "linear_regression"),
-    (Glm("g ~ x", "multinomial", cluster="g"), "binomial"),
+    (Glm("g ~ x", "multinomial", cluster="g"), "several levels"),
+    (LinearRegression("y ~ x", cluster=("g", "g")), "two different"),
+    (LinearRegression("y ~ x", cluster=("g", "h")), "h has 3"),
+    (LinearRegression("y ~ x", cluster=("g", "t"), strata="h"), "strata is for one"),
+    (LinearRegression("y ~ x", strata="h"), "name the primary sampling units"),
+    (LinearRegression("y ~ x", cluster="h", strata="h"), "10 to 512"),
 ]
 
 

@@ -9,7 +9,7 @@ from scipy.stats import lognorm, norm
 
 from reticent_server.fitting.heavy_terms import skewness
 from reticent_server.fitting.public.coordinates import Coordinates
-from reticent_server.fitting.trust import SKEWED
+from reticent_server.fitting.trust.thresholds import SKEWED
 
 P = (np.arange(4_000) + 0.5) / 4_000
 

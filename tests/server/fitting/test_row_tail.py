@@ -18,7 +18,8 @@ from reticent_server.fitting.row_tail import (
     planned_cut,
     tail_shape,
 )
-from reticent_server.fitting.trust import TAIL_INDEX, heavy_tails
+from reticent_server.fitting.trust import heavy_tails
+from reticent_server.fitting.trust.thresholds import TAIL_INDEX
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.mechanisms import running_counts
 

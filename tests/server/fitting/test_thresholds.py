@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from reticent_server.fitting import trust
-from reticent_server.fitting.trust import Threshold
+from reticent_server.fitting.trust import thresholds
+from reticent_server.fitting.trust.thresholds import Threshold
 
-TABLE = {name: value for name, value in vars(trust).items() if isinstance(value, Threshold)}
+TABLE = {name: value for name, value in vars(thresholds).items() if isinstance(value, Threshold)}
 BELOW, ABOVE = 1 - 1e-9, 1 + 1e-9
 
 
@@ -22,15 +23,18 @@ def test_each_has_a_unit_and_the_figure_that_chose_it(name: str) -> None:
 
 
 def test_what_is_at_most_its_threshold_is_trusted_and_what_is_beyond_is_not() -> None:
-    gate, bared = trust.MOMENTS_GATE.value, trust.BARED.value
+    gate, bared = thresholds.MOMENTS_GATE.value, thresholds.BARED.value
     assert trust.moments_hold(gate * BELOW)
     assert not trust.moments_hold(gate * ABOVE)
     assert trust.bared(bared * np.array([BELOW, ABOVE])).tolist() == [False, True]
-    assert trust.skewed(trust.SKEWED.value * np.array([BELOW, ABOVE])).tolist() == [False, True]
+    assert trust.skewed(thresholds.SKEWED.value * np.array([BELOW, ABOVE])).tolist() == [
+        False,
+        True,
+    ]
     spread = np.array([2.0, 2.0])
     assert trust.blocks_tell(spread * [BELOW, ABOVE], spread).tolist() == [True, False]
-    least = trust.LEAST_DISPERSION.value
+    least = thresholds.LEAST_DISPERSION.value
     assert trust.dispersed(least * ABOVE)
     assert not trust.dispersed(least * BELOW)
-    sd = trust.RESOLVED.value
+    sd = thresholds.RESOLVED.value
     assert trust.clear(np.array([sd * BELOW, sd * ABOVE]), 1.0).tolist() == [False, True]

@@ -141,11 +141,14 @@ def test_room_for_noise() -> None:
         Wanted().check(ForecastPrecision((), (), ()))
 
 
-@pytest.mark.parametrize("wanted", [{"ci_ratio": 1.0}, {"ci_ratio": -3}, {"half_width": 0}])
-def test_a_width_that_cannot_be_is_named(wanted: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "limit"),
+    [({"ci_ratio": 1.0}, "1"), ({"ci_ratio": -3}, "1"), ({"half_width": 0}, "0")],
+)
+def test_a_width_that_cannot_be_is_named(wanted: dict[str, float], limit: str) -> None:
     body = {"dataset": "people", "query": {"kind": "count"}, "wanted": wanted}
     with pytest.raises(ValidationError) as refused:
         PlanBody.model_validate(body)
     errors = [{**each, "loc": ("body", *each["loc"])} for each in refused.value.errors()]
     (name,) = wanted
-    assert str(explained(errors)) == f"wanted.{name} is too small."
+    assert str(explained(errors)) == f"wanted.{name} must be greater than {limit}."

@@ -68,6 +68,14 @@ def test_a_form_of_every_kind_gives_its_questions_back(kind: Any) -> None:
         assert query_json(asked(body).query) == query_json(question)
 
 
+@pytest.mark.parametrize("columns", ["g", ["g", "h"]])
+def test_one_column_or_two_fit_into_a_line_of_a_form(columns: str | list[str]) -> None:
+    kind = next(each for each in OFFERED if each.name == "linear_regression")
+    written = texts(controls(kind), {"cluster": columns})
+    assert "\n" not in "".join(written.values())
+    assert given(controls(kind), written) == {"cluster": columns}
+
+
 @pytest.mark.slow
 def test_every_kind_has_a_page_and_a_forecast(bench: Bench) -> None:
     """By its first example, on the table that examples are about; nothing is charged."""

@@ -336,21 +336,6 @@ def _left(part: Part) -> float:
     )
 
 
-def _worst_tails(step: SumStep, joint: OneVector, bills: Mapping[int, float]) -> float:
-    """The same where a meat is of a vector's last entries: over the shares P, Q of these, whose own
-    vectors lie at all cosines, the rest turned round.
-    """
-    vector, meat = bills[joint.places[0]], bills[joint.places[1]]
-    clips = (step.parts[place] for place in joint.places)
-    whole, own = (part.clip for part in clips if isinstance(part, VectorSum | GramSum))
-    shares = np.linspace(0, 1, 201)
-    P, Q, along = np.meshgrid(shares, shares, np.linspace(-1, 1, 41), indexing="ij")
-    Z, W = (np.minimum(x * (whole / own) ** 2, 1) for x in (P, Q))
-    rest = 2 + 2 * np.sqrt((1 - P) * (1 - Q)) - 2 * along * np.sqrt(P * Q)
-    moved = Z**2 + W**2 - 2 * Z * W * along**2
-    return float((vector * rest / 4 + meat * moved / 2).max())
-
-
 _ANGLES = np.linspace(-1, 1, 4001)
 
 
@@ -358,8 +343,6 @@ def _worst_pair(step: SumStep, joint: OneVector, bills: Mapping[int, float]) -> 
     """The largest loss over pairs of vectors αx, βx of length 1 or 0, at all cosines of the angle
     between them.
     """
-    if joint.tail is not None:
-        return _worst_tails(step, joint, bills)
     gradient, meat, curvature, used = (
         0.0 if k is None else bills[k]
         for k in (joint.vector, joint.meat, joint.curvature, joint.used)

@@ -11,7 +11,6 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, plan_partial
-from reticent_server.kinds.hazard_regression.plan import HazardPlan, plan_hazard_regression
 from reticent_server.kinds.hazard_regression.surv import parse_hazards
 from support.fits.regressions import Table, boolean, facts_of, numeric, profile_of
 
@@ -78,36 +77,17 @@ def changing(rng: np.random.Generator, n: int, gap: float, until: float = 3.0) -
     return found | {"t": np.minimum(time, end), "e": (time <= end).astype(float)}
 
 
-def planned(
-    table: Table,
-    rho: int,
-    formula: str = FORMULA,
-    cuts: tuple[float, ...] | None = None,
-    *,
-    profile: bool = True,
-    where: str | None = None,
-    offset: str | None = None,
-    exposure: str | None = None,
-    **more: Any,
-) -> HazardPlan:
-    """A plan on a public profile of the table."""
-    columns = [*COLUMNS, OFFSET, PARTS]
-    known = profile_of(table, columns) if profile else None
-    facts = facts_of(len(table["t"]), columns, known, **more)
-    special = {"offset": offset, "exposure": exposure}
-    asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS, **special)
-    return plan_hazard_regression(facts, asked, 0.95, rho)
-
-
 def planned_partial(
     table: Table,
     rho: int,
     formula: str = FORMULA,
     *,
+    cuts: tuple[float, ...] | None = None,
     profile: bool = True,
     where: str | None = None,
     robust: bool = False,
     offset: str | None = None,
+    exposure: str | None = None,
     strata: str | None = None,
     columns: list[Column] | None = None,
     bins: int = 0,
@@ -119,9 +99,8 @@ def planned_partial(
     numeric_ = [c for c in columns if not c.levels]
     known = profile_of(table, numeric_, levels) if profile else None
     facts = facts_of(len(table["t"]), columns, known, **more)
-    asked = parse_hazards(
-        formula, facts, None, where, rho / RHO_UNITS, offset=offset, strata=strata
-    )
+    special = {"offset": offset, "exposure": exposure, "strata": strata}
+    asked = parse_hazards(formula, facts, cuts, where, rho / RHO_UNITS, **special)
     return plan_partial(facts, asked, 0.95, rho, robust=robust, bins=bins)
 
 

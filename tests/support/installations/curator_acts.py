@@ -14,6 +14,7 @@ from reticent_server.access.identities import Identities
 from reticent_server.access.identity_rows import Identity
 from reticent_server.access.peppers import only
 from reticent_server.access.projects import Charter, Projects
+from reticent_server.access.protocols import Protocols
 from reticent_server.access.requests import Requests
 from reticent_server.access.rotation import Rotation
 from reticent_server.access.secret_places import SecretsText
@@ -23,6 +24,7 @@ from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
 from reticent_server.database import connect
 from reticent_server.domain.facts import ColumnProfile, Policy, Profile
+from reticent_server.domain.protocol import Agreed
 from reticent_server.domain.roles import STAFF
 from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.source import StoredColumn, VaultTable
@@ -60,6 +62,10 @@ def load(catalog: Catalog, name: str = "houses") -> str:
     return made.version_id
 
 
+AGREED = """{"protocol": 1, "epsilon": 1, "study": {"variables": ["price"]},
+ "columns": {"price": {"kind": "numeric"}}, "sites": {"north": {}, "south": {}}}"""
+
+
 def make_world(engine: Engine, clock: SetClock) -> World:
     """A curator with a session, two analysts, one of them with a grant; a data set with a
     profile.
@@ -88,6 +94,8 @@ def make_world(engine: Engine, clock: SetClock) -> World:
     sign_ins.end(session_id, by="console:carol")
     make_project(Projects(engine, clock), Requests(engine, clock), ledger, analyst_id)
     propose(Approvals(engine, clock))
+    agreed = Agreed.from_text(AGREED)
+    Protocols(engine, clock).accept(agreed, "houses", "north", "e30..AA", by="cli:carol")
     rotate(engine, clock)
     return World(access, sign_ins, catalog, ledger, keys, analyst_id, version_id)
 

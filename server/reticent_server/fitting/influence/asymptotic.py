@@ -34,11 +34,11 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
 from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
 from reticent_server.fitting.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
 from reticent_server.fitting.influence.whole import too_few
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.results import Interval, RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit

@@ -21,7 +21,7 @@ H_xy = 1/(2√(Σ_xxΣ_yy)) and H_xx = −r/(2Σ_xx). So, s the noise of an entr
 The last is the allowance: what is drawn in moves r by ‖G‖₂ E/N at most, ‖G‖₂ the largest absolute
 eigenvalue, where all of it is along one direction of the two that move r most, and by `leaning` of
 that as a rule. It is added as a noise of that size, and where the tail is too heavy for it
-(trust.squares_told, trust.CUT_ALLOWANCE) nothing is claimed: the interval is −1 to 1,
+(trust.squares_told, thresholds.CUT_ALLOWANCE) nothing is claimed: the interval is −1 to 1,
 and a sentence says why.
 
 The interval has every r₀ with |r − r₀| ≤ z √(var r) (1 − r₀²)/(1 − r²), as errors of a correlation
@@ -55,6 +55,8 @@ from reticent_server.fitting.budget import allocate
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut
+from reticent_server.fitting.trust import words
+from reticent_server.fitting.trust.thresholds import CUT_ALLOWANCE, VARIES
 from reticent_server.kinds.correlation.frame import (
     InfluenceSquaresMap,
     PairFrame,
@@ -79,11 +81,6 @@ _CLEAR = 30.0
 then .85 to 1.1 of the released noise (n = 500 to 20,000, epsilon .5 to 4), below .6 to .8 with TYPICAL."""
 _UNIT = 2.0  # the mean of ‖w‖² of white pairs
 _NORMAL_SQUARES = 8.0  # the mean of ‖w‖⁴ of normal ones
-VARIES = 4.0
-"""Noise of a variance: less, and a column may be constant (once in 30,000 questions it seems not to
-be).
-"""
-
 _FLOOR = 2.0  # noise of an eigenvalue that a whitening counts at least
 _SQUARES_SD = 0.5  # relative error of what lengths alone say of mean ψ²
 _LEAST = 1e-9  # of a variance that noise hides
@@ -184,13 +181,13 @@ class PearsonPlan(Planned):
         """
         noise = noisy_sum.noise_sd(self._gram(self._typical, self.rhos[3]))
         found: dict[str, Any] = {"privacy_standard_error": noise / sqrt(2) / self.n}
-        return found | {"notes": [trust.PAIR_HIDDEN]} if self._hidden else found
+        return found | {"notes": [words.PAIR_HIDDEN]} if self._hidden else found
 
     @property
     def _hidden(self) -> bool:
         """Whether the last round's noise is expected to hide that a column varies."""
         noise = noisy_sum.noise_sd(self._gram(REACH, self.rhos[1])) / self.n
-        return VARIES * noise > 1
+        return VARIES.value * noise > 1
 
     @property
     def _typical(self) -> float:
@@ -216,7 +213,7 @@ class PearsonPlan(Planned):
         frame, varies = self.frame, False
         for k, rho in enumerate(self.rhos[:2]):
             found = yield from self._moments(f"whitening {k + 1}", frame, REACH, rho)
-            varies = frame.varies(found.covariance, VARIES * found.s / found.N)
+            varies = frame.varies(found.covariance, VARIES.value * found.s / found.N)
             frame = frame.whitened(
                 found.mean, found.covariance, max(_FLOOR * found.s / found.N, _LEAST)
             )
@@ -261,7 +258,7 @@ class PearsonPlan(Planned):
         allowance = pair.allowance(cut)
         rest = sampling + pair.noise
         told = trust.squares_told(cut.bulk, cut.alpha, skewed=self.skewed)
-        told = told and varies and allowance <= trust.CUT_ALLOWANCE.value * sqrt(rest)
+        told = told and varies and allowance <= CUT_ALLOWANCE.value * sqrt(rest)
         error = sqrt(rest + allowance**2)
         level = self.asked.confidence_level
         z = pair.r * (1 - pair.r**2) / error if told else 0.0
@@ -280,7 +277,7 @@ class PearsonPlan(Planned):
             warnings=tuple(
                 trust.correlation_tail(cut.beyond, allowance / error, told=told)
                 if varies
-                else [trust.CONSTANT]
+                else [words.CONSTANT]
             ),
         )
 

@@ -51,7 +51,7 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
+from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.maps import (
     FitState,
     on_lattice,
@@ -60,6 +60,7 @@ from reticent_server.fitting.maps import (
     standardised,
     used_shares,
 )
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import clear

@@ -17,7 +17,6 @@ from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.report import CategoryResult
 from reticent_server.kinds.glm.estimated_dispersion import plan_dispersed
 from reticent_server.kinds.glm.families import family_of
-from reticent_server.kinds.glm.families.binomial import BINOMIAL
 from reticent_server.kinds.glm.influence import plan_influence_glm
 from reticent_server.kinds.glm.model import plan_glm_by, plan_model
 from reticent_server.kinds.glm.plan import NO_LINK, plan_glm
@@ -45,8 +44,12 @@ GIVEN_DISPERSION = (
     'With target="likelihood" give dispersion=, or leave target out: it is then estimated.'
 )
 CLUSTER_ONLY = (
-    "cluster is for the binomial family by the newton mechanism, without by and fit_statistics. Of amounts ask for "
-    "linear_regression of their logarithm with cluster."
+    "cluster is for the newton mechanism, without by and fit_statistics; not for several levels, nor for the gaussian "
+    "family (linear_regression has it)."
+)
+CLUSTER_DISPERSION = (
+    "cluster needs a given dispersion=. Or ask for the poisson family: its errors by cluster hold whatever the "
+    "counts' variance is."
 )
 COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and negative_binomial."
 
@@ -86,8 +89,8 @@ def _estimates_dispersion(query: Glm) -> bool:
 
 def _plan(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     _check_target(query)
-    if query.cluster is not None:
-        return _plan_clustered(facts, query, query.cluster, offer.rho)
+    if query.cluster is not None or query.strata is not None:
+        return _plan_clustered(facts, query, offer.rho)
     return _plan_rows(facts, query, offer)
 
 
@@ -119,17 +122,24 @@ def _plan_rows(facts: DatasetFacts, query: Glm, offer: PrivacyCost) -> Planned:
     return plan_model(facts, query, offer.rho)
 
 
-def _plan_clustered(facts: DatasetFacts, query: Glm, cluster: str, rho: int) -> Planned:
-    other = query.mechanism != "newton" or query.family != BINOMIAL.name
+def _plan_clustered(facts: DatasetFacts, query: Glm, rho: int) -> Planned:
+    other = query.mechanism != "newton" or query.family == GAUSSIAN or query.family in LAWS
     if other or query.fit_statistics or query.by is not None:
         raise InvalidQuery(CLUSTER_ONLY)
+    if _estimates_dispersion(query):
+        raise InvalidQuery(CLUSTER_DISPERSION)
     no_calibration(query.calibration)
     _has_special(query)
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
     design = weighted_design(design, facts.schema, query.weights)
     design = offset_design(design, facts.schema, query.offset, query.exposure)
     return plan_clustered(
-        facts, design, cluster, rho, lambda read, left: plan_glm(facts, read, query, left)
+        facts,
+        design,
+        query.cluster,
+        query.strata,
+        rho,
+        lambda read, left: plan_glm(facts, read, query, left),
     )
 
 
@@ -157,6 +167,7 @@ KIND = Kind(
         Glm("b ~ x", "binomial", by="g"),
         Glm("b ~ x", "binomial", fit_statistics=True),
         Glm("b ~ x", "binomial", cluster="k"),
+        Glm("k ~ x", "poisson", target="likelihood", cluster="k"),
         Glm("y ~ x", "gaussian"),
         Glm("k ~ x", "poisson"),
         Glm("k ~ x", "negative_binomial", dispersion=0.5),

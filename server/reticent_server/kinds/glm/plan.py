@@ -22,8 +22,9 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
+from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.tuning import least_variance
 from reticent_server.kinds.glm.families import FAMILIES, family_of
@@ -218,7 +219,10 @@ def asked_model(query: Glm) -> GlmModel:
         raise InvalidQuery(NO_RISK)
     planned = isinstance(query.tuning, str)
     tuning = query.tuning if isinstance(query.tuning, float | int) else None
-    return GlmModel(law, tuning or law.tuning, law.radius, query.dispersion, planned, whole)
+    default = (
+        law.clustered_tuning or law.tuning if whole and query.cluster is not None else law.tuning
+    )
+    return GlmModel(law, tuning or default, law.radius, query.dispersion, planned, whole)
 
 
 def checked_response(design: Design, law: GlmFamily) -> Term:

@@ -16,6 +16,7 @@ from reticent_server.kinds.fields import (
     Level,
     Name,
     PlannedTuning,
+    Strata,
     Weights,
     Where,
 )
@@ -118,6 +119,7 @@ class Glm(Query):
         ),
     ] = "robust"
     cluster: Cluster = None
+    strata: Strata = None
     kind: Literal["glm"] = field(default="glm", kw_only=True)
 
     def other_target(self) -> "Glm | None":

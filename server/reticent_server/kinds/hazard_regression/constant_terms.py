@@ -15,7 +15,7 @@ from reticent_server.domain.design import Design, Indicator, Term
 from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.trust import LEAST_EVENTS
+from reticent_server.fitting.trust.thresholds import LEAST_EVENTS
 from reticent_server.formula.parse import column_of
 
 CONSTANT = (

@@ -40,12 +40,12 @@ from reticent_server.fitting.public.coordinates import Coordinates, public_coord
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.row_tail import allowance_covariance
-from reticent_server.fitting.trust import PLAIN_NOISE_ALONE
+from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
 from reticent_server.fitting.whole_scores import UNBOUNDED
 from reticent_server.kinds.hazard_regression.constant_terms import refuse_constant
-from reticent_server.kinds.hazard_regression.offset import PublicOffset, public_offset
+from reticent_server.kinds.hazard_regression.offset import public_middle
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
     plan_partial_budget,
@@ -79,12 +79,13 @@ _LEAST_SHARE = 1e-3  # of the records, those with the event: a plan counts on no
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonsGround:
     """Public: the coding with a constant first and the strata's indicators last, after k slopes;
-    its coordinates, and the offset with its rows'.
+    its coordinates; the middle of the offset (hazard_regression.offset), and the rows' offsets
+    from it.
     """
 
     coding: Coding
     coordinates: Coordinates
-    offset: PublicOffset
+    middle: float
     offsets: FloatArray | float
     share: float
     terms: int
@@ -109,10 +110,10 @@ def persons_ground(
         terms.design, terms.locations, asked.design.response, Location(centre=0.0, scale=1.0)
     )
     coordinates = public_coordinates(coding.standardised(rows.X))
-    offset = public_offset(asked.design, rows)
-    offsets = 0.0 if asked.design.offset is None else rows.offset - offset.middle
+    middle = public_middle(asked.design, rows)
+    offsets = 0.0 if asked.design.offset is None else rows.offset - middle
     terms_asked = len(asked.design.terms)
-    return PersonsGround(coding, coordinates, offset, offsets, rows.share, terms_asked)
+    return PersonsGround(coding, coordinates, middle, offsets, rows.share, terms_asked)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,7 +231,7 @@ class PartialPlan(Planned):
             asked.time,
             asked.event,
             asked.start,
-            ground.offset.middle,
+            ground.middle,
             asked.strata,
             asked.cuts[-1],
         )
@@ -261,7 +262,7 @@ class PartialPlan(Planned):
     def fitted(self, ground: PersonsGround) -> Generator[Step, tuple[Released, ...], HazardFit]:
         """The recipe after the profile."""
         found = yield from self.newton(ground).fit()
-        return partial_fit_result(self, found, ground.offset.middle)
+        return partial_fit_result(self, found, ground.middle)
 
 
 def expected_risk(fine: FollowUp, facts: DatasetFacts, count: float) -> RiskTable:

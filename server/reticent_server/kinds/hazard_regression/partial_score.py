@@ -35,7 +35,7 @@ from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.curvature import Growing, ScoreCurvature, log_link
 from reticent_server.fitting.maps import FitState, coordinates, on_lattice, standardised
 from reticent_server.fitting.row_tail import LEANING, LengthGrid, TailShape, tail_shape
-from reticent_server.fitting.trust import LIKELIHOOD_BEND
+from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.kinds.hazard_regression.offset import centred
 from reticent_server.kinds.hazard_regression.strata import ONE_STRATUM
@@ -245,7 +245,7 @@ class PartialScore(PlainScore):
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
-        """What public persons' cut scores lean to is allowed for beside it (partial_newton.allowed)."""
+        """What public persons' cut scores lean to is allowed for beside it (last_steps.allowed)."""
         return LEANING if self.weighed else _LEANING
 
     def expected_shape(self) -> TailShape:

@@ -40,8 +40,8 @@ CLUSTER_ONLY = (
 
 def _plan(facts: DatasetFacts, query: LinearRegression, offer: PrivacyCost) -> Planned:
     alike = query.working_correlation is not None
-    if query.cluster is not None:
-        return _plan_clustered(facts, query, query.cluster, offer.rho)
+    if query.cluster is not None or query.strata is not None:
+        return _plan_clustered(facts, query, offer.rho)
     if query.fit_statistics or query.by is not None:
         if query.weights is not None or query.effects is not None or alike:
             raise InvalidQuery(
@@ -91,9 +91,7 @@ def _of_persons(design: Design, facts: DatasetFacts, query: LinearRegression) ->
     return effects(design, facts.schema)
 
 
-def _plan_clustered(
-    facts: DatasetFacts, query: LinearRegression, cluster: str, rho: int
-) -> Planned:
+def _plan_clustered(facts: DatasetFacts, query: LinearRegression, rho: int) -> Planned:
     asked = (query.by, query.effects, query.ridge, query.working_correlation)
     if query.mechanism != "newton" or query.fit_statistics or any(x is not None for x in asked):
         raise InvalidQuery(CLUSTER_ONLY)
@@ -103,7 +101,8 @@ def _plan_clustered(
     return plan_clustered(
         facts,
         design,
-        cluster,
+        query.cluster,
+        query.strata,
         rho,
         lambda read, left: plan_linear_regression(facts, read, query, left),
     )
@@ -134,6 +133,7 @@ KIND = Kind(
         LinearRegression("y ~ x", loss="squared", by="g"),
         LinearRegression("y ~ x", fit_statistics=True),
         LinearRegression("y ~ x", loss="squared", cluster="k"),
+        LinearRegression("y ~ x", loss="squared", cluster="k", strata="g"),
         LinearRegression("y ~ x", mechanism="gradient_descent"),
         LinearRegression("y ~ x", mechanism="influence"),
     ),

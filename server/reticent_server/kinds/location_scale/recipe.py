@@ -27,7 +27,11 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray, Released, Step, SumStep
 from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.trust import LAST_LOCATION_STEP, LOCATION_INFORMATION, RESOLVED
+from reticent_server.fitting.trust.thresholds import (
+    LAST_LOCATION_STEP,
+    LOCATION_INFORMATION,
+    RESOLVED,
+)
 from reticent_server.kinds.location_scale.maps import (
     FOURTH,
     STRETCH,

@@ -34,11 +34,11 @@ import numpy as np
 from scipy.special import chdtri
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.trust.thresholds import SURPRISE
 from reticent_server.kinds.location_scale.maps import STRETCH
 from reticent_server.numerics.psi import Huber
 
 START_SD = 1.0  # of (μ/σ, ln σ): a start from quartiles is nearer on any column without ties
-_SURPRISE = 1e-4  # chance of a larger z than C explains, at which C is taken to be wrong
 _LONGEST = np.array([2.0, log(4)])  # a step's limits: scales, and a factor of the scale
 _REMAINDER = 0.5  # of |way|²: second derivatives over first ones, of the normal law's equations
 _DRIFT = 0.5  # change of an entry for a step of length 1: density at the cut, times its range
@@ -148,7 +148,7 @@ def entry_effect(C: FloatArray, c: float) -> FloatArray:
 
 def _raised(C: FloatArray, G: FloatArray, N: FloatArray, g: FloatArray) -> FloatArray:
     """C, with the way that g asks for where gᵀ(GCGᵀ + N)⁻¹g is larger than chance makes it."""
-    if float(g @ np.linalg.solve(G @ C @ G.T + N, g)) <= chdtri(2, _SURPRISE):
+    if float(g @ np.linalg.solve(G @ C @ G.T + N, g)) <= chdtri(2, SURPRISE.value):
         return C
     z = np.linalg.solve(G, g)
     return np.asarray(C + np.outer(z, z))

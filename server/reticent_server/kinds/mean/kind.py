@@ -14,15 +14,16 @@ from reticent_server.domain.schema import Schema
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.fields import By, Name, Where
+from reticent_server.kinds.fields import By, Name, Unit, UnitStrata, Where
 from reticent_server.kinds.mean.by_group import plan_group_mean
 from reticent_server.kinds.mean.plan import plan_mean
 from reticent_server.kinds.mean.weighted import WeightedEstimate, plan_weighted_mean
 from reticent_server.kinds.shared.by import GroupEstimates
 from reticent_server.kinds.shared.columns import bounded_column, mask
+from reticent_server.kinds.shared.survey import SurveyEstimate, plan_survey
 from reticent_server.kinds.shared.typical import dummies, numbers
 
-WEIGHTS_ALONE = "A mean has weights or by: ask for each group with where."
+WEIGHTS_ALONE = "A mean has weights, cluster and strata, or by: ask for each group with where."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,20 @@ class Mean(Query):
             "Σwx/Σw, with the linearised error. One row a person, without by, only."
         ),
     ] = None
+    cluster: Unit = None
+    strata: UnitStrata = None
     kind: Literal["mean"] = field(default="mean", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: Mean, offer: PrivacyCost) -> Planned:
     column = bounded_column(facts, query.column)
-    if query.weights is not None:
+    surveyed = (query.weights, query.cluster, query.strata)
+    if any(name is not None for name in surveyed):
         if query.by is not None:
             raise InvalidQuery(WEIGHTS_ALONE)
         design = mask(facts, query.where, query.column)
+        if query.weights is None or query.cluster is not None or query.strata is not None:
+            return plan_survey(facts, design, column, surveyed, offer.rho, total=False)
         return plan_weighted_mean(facts, design, column, query.weights, offer.rho)
     if query.by is not None:
         return plan_group_mean(facts, query.where, query.by, column, offer.rho)
@@ -64,8 +70,15 @@ KIND = Kind(
     group=QuestionGroup.DESCRIBE,
     asks="How large is a column on average?",
     plan=_plan,
-    result=Estimate | GroupEstimates | WeightedEstimate,
-    examples=(Mean("y"), Mean("y", "x > 0"), Mean("y", "x > 0", "g"), Mean("y", weights="k")),
+    result=Estimate | GroupEstimates | WeightedEstimate | SurveyEstimate,
+    examples=(
+        Mean("y"),
+        Mean("y", "x > 0"),
+        Mean("y", "x > 0", "g"),
+        Mean("y", weights="k"),
+        Mean("y", weights="m", cluster="k", strata="g"),
+        Mean("y", strata="g"),
+    ),
     page="counts-and-means",
     typical=_typical,
 )

@@ -27,9 +27,9 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround
 from reticent_server.fitting.heavy_terms import lost_shares
 from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 from reticent_server.kinds.shared.answers import ROBUST_QUANTILES

@@ -24,9 +24,9 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.fit_plan import RegressionModel
 from reticent_server.fitting.group_fits import GroupFits, GroupRegression, Strata, plan_group_fits
 from reticent_server.fitting.influence.whole import no_calibration
+from reticent_server.fitting.regression_model import RegressionModel
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design, parse_formula
 from reticent_server.kinds.shared.groups import MAX_GROUPS, Groups
@@ -115,8 +115,8 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     column = facts.schema.column(name)
     if column is None:
         raise InvalidQuery(f"The data set has no column {name}, which by names.")
-    if column.kind.is_number:
-        raise InvalidQuery(f"by must be a categorical or a boolean column; {name} is neither.")
+    if not column.kind.is_whole:
+        raise InvalidQuery("by must be a categorical, boolean or integer column.")
     if name in used:
         raise InvalidQuery(
             f"by must be another column than those that are summarised; {name} is one."

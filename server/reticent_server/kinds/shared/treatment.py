@@ -22,7 +22,8 @@ from reticent_server.domain.design import Design, EventTime, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.fit_plan import FitGround, FitPlan
+from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.formula import Limits, mask_design, parse_formula, person_effects
 from reticent_server.formula.labels import quote

@@ -44,7 +44,8 @@ from reticent_server.domain.steps import (
     Placed,
     Released,
 )
-from reticent_server.fitting.trust import LEAST_RECORDS, clear
+from reticent_server.fitting.trust import clear
+from reticent_server.fitting.trust.thresholds import LEAST_RECORDS
 from reticent_server.kinds.staggered_did.effects import CohortCells
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.level_places import level_places

@@ -26,8 +26,9 @@ from reticent_server.formula.limits import Limits
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.study.ground import StudyQuestion
 from reticent_server.kinds.study.maps import RecordGroups
-from reticent_server.kinds.study.plan import StudyPlan, StudyQuestion, plan_study
+from reticent_server.kinds.study.plan import StudyPlan, plan_study
 from reticent_server.kinds.study.result import StudyResult
 
 MOST_TERMS = 64  # of the design, with the indicators of missing cells

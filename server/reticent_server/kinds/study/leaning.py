@@ -55,22 +55,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.trust import COLUMN_REACH
+from reticent_server.fitting.trust.thresholds import (
+    COLUMN_REACH,
+    LIGHT_COLUMN,
+    TAIL_EXCLUDED,
+    TAIL_SEEN,
+    TAIL_SEEN_OF_PERSONS,
+)
 
 # of a mean square in a doubling of the radius, where no column has a tail: what rows have of it at
 # the least
 _BULK = 0.05
-_EXCLUDED = 2.0  # standard deviations: 97.5 % sure that there is no such tail
-# standard deviations of what lies between the radii; 5 would miss visits to a doctor at n = 20,000
-# and ε = 1
-_CLEAR = 4.0
-# interquartile ranges, as trust.SKEWED: normal columns have 1.22, t laws of 3 degrees 1.45 to 1.54
-_LIGHT = 1.4
 # in a doubling: normal columns that are the same in a person's rows have .08 to .12 beyond the
 # share of all directions
 _SAME = 0.08
-# of persons the same, above the share that all directions have: one such column in 700 is noise
-_CLEAR_OF_BULK = 3.0
 _LEAST_DOUBLING = 1.0  # of log₂(R²/r²): below, noise divided by less looks like a tail
 # of the traces' ratio: columns without a tail of their own have less beyond a radius than the trace
 # says. On wages, houses with logarithms and census incomes coverage was .93 to .97 from ε = 1 on
@@ -114,9 +112,11 @@ class NarrowMoments:
         own = self.sd * np.einsum("ij,ij->j", self.root, self.root)
         error = np.hypot(noise, own)
         most = np.ones(len(whole))
-        np.divide(between + _EXCLUDED * error, whole, out=most, where=whole > np.abs(between))
-        common, clear = (0.0, _CLEAR) if usual is None else (usual, _CLEAR_OF_BULK)
-        seen = np.where(between - common * whole > clear * error, shares, 0.0)
+        np.divide(
+            between + TAIL_EXCLUDED.value * error, whole, out=most, where=whole > np.abs(between)
+        )
+        common, clear = (0.0, TAIL_SEEN) if usual is None else (usual, TAIL_SEEN_OF_PERSONS)
+        seen = np.where(between - common * whole > clear.value * error, shares, 0.0)
         found = np.where(skewed, np.minimum(most, 1.0), seen) / doublings
         if usual is not None:
             found = np.maximum(found - np.maximum(usual / doublings - _BULK, 0.0), 0.0)
@@ -133,7 +133,7 @@ class NarrowMoments:
         whole, between = float(np.sum(weights * sums)), float(np.sum(weights * (sums - self.sums)))
         share = min(max(between / whole, 0.0), 1.0) if whole > 0 else 0.0
         doublings = max(log2(max(widening, 1.0)), _LEAST_DOUBLING)
-        return np.asarray(share + np.where(skewness < _LIGHT, _SAME * doublings, 0.0))
+        return np.asarray(share + np.where(skewness < LIGHT_COLUMN.value, _SAME * doublings, 0.0))
 
     def leaning(
         self, sums: FloatArray, v: FloatArray, X: FloatArray, A: FloatArray, sampling: FloatArray

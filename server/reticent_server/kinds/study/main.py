@@ -25,6 +25,7 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.report import MOST_DEGREES, intervals, p_values, roots
 from reticent_server.fitting.standard_fit import Freedom
+from reticent_server.fitting.trust.thresholds import CLIPPING_SHARE
 from reticent_server.kinds.study.leaning import Leaning, NarrowMoments, lengthened
 from reticent_server.kinds.study.maps import BoolArray, StudyScores
 from reticent_server.kinds.study.moments import LeastSquares, Moments
@@ -163,7 +164,7 @@ def main_fit(
     if fitted.freedom is not None:
         own = np.diag(L @ sampling @ L.T)
         degrees = np.minimum(fitted.freedom.degrees(L, own, np.diag(covariance)), MOST_DEGREES)
-    moved = 2 * squares > np.diag(covariance)
+    moved = squares > CLIPPING_SHARE.value * np.diag(covariance)
     said = [leans(formula.names, moved)] if fitted.open and moved.any() else []
     return MainFit(
         formula=formula.text,

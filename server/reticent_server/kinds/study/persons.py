@@ -37,6 +37,7 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.person_scores import Clusters, Lengths, chosen
 from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.kinds.study.main import Formula, GroupFit, meat
+from reticent_server.kinds.study.recipe import Sampled
 
 _LEAST_ROWS = (
     0.05  # of the rows, those beyond one a person at the least: noise may hide all of them
@@ -80,3 +81,12 @@ def design_effect(m: int, stretch: float) -> float:
     """By what the covariance of rows without anything in common is multiplied for formulas that are
     not declared. stretch: of deviations, else 1."""
     return m if stretch == 1.0 else (m - 1) * stretch
+
+
+def stretch_in(sampled: Sampled, *, deviations: bool) -> float:
+    """By what mean squares of residuals of a group are multiplied to be those of errors: of
+    deviations more than 1.
+    """
+    if sampled.persons is None or not deviations:
+        return 1.0
+    return stretch_of(sampled.records, sampled.persons)

@@ -4,80 +4,37 @@
 Proof of privacy: kinds.study.recipe.
 """
 
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import inf, sqrt
 from typing import Any, ClassVar
 
-import numpy as np
-from scipy.special import ndtri
-
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
-from reticent_server.domain.steps import (
-    SELECTION_NANOSECONDS,
-    CountSum,
-    FloatArray,
-    GramSum,
-    Released,
-    Step,
-    SumStep,
-)
+from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting import trust
-from reticent_server.fitting.coding import TermCoding, code_terms
-from reticent_server.fitting.heavy_terms import lost_shares, skewness
-from reticent_server.fitting.maps import invertible_on_lattice
-from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
-    NO_PROFILE,
     OwnProfile,
     counts_of,
     planned_ground,
     selections_of,
 )
 from reticent_server.fitting.person_scores import Lengths
-from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
-from reticent_server.fitting.public.rows import draw_public_rows
 from reticent_server.kinds.shared.answers import LEAST_SQUARES
-from reticent_server.kinds.study.main import (
-    SCORE_LIMIT,
-    Formula,
-    GroupFit,
-    before_meat,
-    formula_of,
-    main_fit,
-    meat,
+from reticent_server.kinds.study.declared import DeclaredFormula
+from reticent_server.kinds.study.forecast import StudyForecast
+from reticent_server.kinds.study.ground import (
+    StudyGround,
+    StudyQuestion,
+    ground_of,
+    person_rows_of,
 )
-from reticent_server.kinds.study.maps import RecordGroups, ScoreLengthsMap, StudyScoresMap
-from reticent_server.kinds.study.moments import Moments
-from reticent_server.kinds.study.persons import (
-    design_effect,
-    persons_meat,
-    score_clusters,
-    score_lengths,
-    stretch_of,
-)
-from reticent_server.kinds.study.radius import choose_radius, counted, widest_radius
-from reticent_server.kinds.study.recipe import (
-    Sampled,
-    Sampling,
-    StudyBudget,
-    typical_length,
-)
-from reticent_server.kinds.study.result import (
-    Clipped,
-    GroupResult,
-    MainFit,
-    Narrow,
-    Noise,
-    StudyResult,
-)
-from reticent_server.numerics.mallows import mallows_weights
-from reticent_server.numerics.person_grams import gram_lengths
+from reticent_server.kinds.study.main import SCORE_LIMIT, formula_of
+from reticent_server.kinds.study.recipe import Sampling, StudyBudget, typical_length
+from reticent_server.kinds.study.reply import StudyReply
+from reticent_server.kinds.study.result import MainFit
 
 _ROUNDS = (
     1.0,
@@ -91,38 +48,11 @@ _MAIN = (0.05, 0.20)  # of what is left after these, the least and the most
 _PERSON_SCORE = 6.0
 _SCORE_LENGTHS = 0.03  # share of ρ, as in a regression of persons
 _MEAT = 0.20  # of the meat: noise's norm over records; a standard error is then known to 3 %
-_TYPICAL = (
-    0.5  # sampling errors that clipping may move a coefficient by, from which on a reader is told
-)
-_FARTHEST = 1e100  # of a standardised column: its square stays finite
 _WIDEST_COLUMN = 1e120  # of a declared bound: products of two stay far below 10³⁰⁸
 # nanoseconds of one product of two rows of a person, for lengths and for their integers (measured
 # 3)
 _PRODUCT_OF_PERSONS = 6.0
 _MULTIPLICATION = 0.5  # nanoseconds of one product in a Gram matrix (measured .2)
-
-
-@dataclass(frozen=True, slots=True)
-class StudyQuestion:
-    """What is asked: the columns by variable, groups and their levels' names, the declared formula,
-    the level of its intervals.
-    """
-
-    design: Design
-    variables: Mapping[str, Sequence[str]]
-    groups: RecordGroups
-    levels: tuple[str, ...]
-    main: tuple[str, Design] | None
-    level: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StudyGround:
-    """What a study stands on, all public: coding, coordinates, the share of records in use."""
-
-    coding: TermCoding
-    coordinates: Coordinates
-    share: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,89 +132,10 @@ class StudyPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of the first variable on the others: privacy over sampling standard error by term, null
-        where the noise is expected to leave no interval; of any correlation: half of its 95 %
-        interval near 0. Without a profile tails are taken to be heavy.
-        """
-        q, n = self._size, self.facts.n * self.ground.share / self.question.groups.count
-        sampling = self._sampling(self.ground)
-        unit, length, m = sampling.unit_noise, sampling.length, self.person_rows
-        bins = self._expected_lengths(length)
-        sd = planned_sd(replace(sampling.by_length, bins=len(bins)))
-        known = self.own_profile is None
-        squared = (
-            choose_radius(bins, sd, q, n, unit, length, sampling.trace).squared
-            if known
-            else widest_radius(q, n, unit, length)
-        )
-        noise = squared * unit
-        half = float(ndtri(0.975)) * sqrt(m / n + noise**2 / (2 * n**2))
-        ratios = self._ratios(noise, n, squared)
-        heavy = self._heavy(self.ground, squared)
-        names, head = self.question.design.names, int(not self.question.design.deviations)
-        return {
-            "response": names[1] if q > 1 else names[0],
-            "terms": [*names[:head], *names[2:]],
-            "privacy_to_sampling": ratios,
-            "correlation_half_width": min(half, 1.0),
-            "shares": self._shown_shares,
-            "notes": [*self._notes(ratios), *heavy],
-        }
-
-    def _expected_lengths(self, length: float) -> FloatArray:
-        """Numbers by length, of public rows, whose columns are independent; persons are made of m
-        of them.
-        """
-        U, m = self.ground.coordinates.rows, self.person_rows
-        U = U[: len(U) // m * m] if len(U) >= m else np.resize(U, (m, U.shape[1]))
-        lengths = gram_lengths(np.ascontiguousarray(U.T), m) if m > 1 else np.sum(U**2, axis=1)
-        share = 1.0 if m > 1 else self.ground.share
-        return counted(lengths, length) * (
-            self.records * share / self.question.groups.count / len(lengths)
-        )
-
-    def _ratios(self, noise: float, n: float, squared: float) -> list[float | None]:
-        """(q − 1,) from public rows, whose columns are independent; the rows of a person count as a
-        study's formulas count them, so that m rows may have nothing of their own.
-        """
-        q, frame = self._size, self.ground.coordinates
-        U = frame.rows
-        w = mallows_weights(np.sum(U**2, axis=1), squared)
-        inverse: FloatArray = np.asarray(
-            np.linalg.inv(invertible_on_lattice(frame.transform)), np.float64
-        )
-        expected = inverse @ ((U * w[:, None]).T @ U) @ inverse.T * (n / len(U))
-        rows = np.eye(q)
-        X = np.delete(rows, 1, axis=0) if q > 1 else rows
-        X = X[1:] if self.question.design.deviations else X
-        fit = Moments(expected, inverse.T, noise).least_squares(rows[min(1, q - 1)], X)
-        if not fit.open:
-            return [None] * len(X)
-        sampling = np.maximum(self.person_rows * np.diag(fit.sampling), np.finfo(float).tiny)
-        return [float(x) for x in np.sqrt(np.diag(fit.privacy) / sampling)]
-
-    def _notes(self, ratios: list[float | None]) -> list[str]:
-        notes = [NO_PROFILE] if self.own_profile else []
-        if None in ratios:
-            notes.append(
-                "A regression of the first variable on all others is forecast to have no "
-                "intervals at this "
-                "epsilon; formulas over fewer of the columns may. Fewer variables leave more for "
-                "each."
-            )
-        return notes
-
-    def _heavy(self, ground: StudyGround, radius_squared: float) -> list[str]:
-        """What to say of terms whose tails a radius cuts."""
-        lost = lost_shares(ground.coding, ground.coordinates, radius_squared)
-        names = trust.heavy(lost)
-        said = (
-            f"Much of the variance of {', '.join(names)} comes from few records, which the "
-            "radius downweights: "
-            "least squares of all records may differ. A logarithm, or an indicator of the few, "
-            "is about all of them."
-        )
-        return [said] if names else []
+        """Of the first variable on the others, and of any correlation (study.forecast)."""
+        ground, known = self.ground, self.own_profile is None
+        planned = StudyForecast(self.question, ground, self._sampling(ground), self.records, known)
+        return planned.shown(self._shown_shares)
 
     @property
     def _shown_shares(self) -> dict[str, float]:
@@ -317,150 +168,16 @@ class StudyPlan(Planned):
             own = self.own_profile
             facts = own.profiled((yield own.step))
             ground = ground_of(self.question.design, facts, masked=own.masked) or ground
-        by_group = yield from self._sampling(ground).sampled()
+        sampling, known = self._sampling(ground), self.own_profile is None
+        by_group = yield from sampling.sampled()
+        reply = StudyReply(self.question, ground, sampling, self.records, self._shown_shares, known)
+        lost = reply.lost(by_group)
         fits: Sequence[MainFit | None] = [None] * len(by_group)
-        sampling, m = self._sampling(ground), self.person_rows
-        reach, inner = m * column_reach(ground.coding), sampling.inner
-        far = skewness(ground.coordinates)
-        skewed = trust.skewed(far) & (self.own_profile is None)
-        lost = [
-            sampled.narrow.tails(
-                sampled.moments.sums,
-                sampled.moments.sd * np.diag(sampled.moments.overlap),
-                reach / sampled.radius.squared,
-                sampled.radius.squared / inner,
-                skewed,
-                *self._usual(sampled, far, sampled.radius.squared / inner),
-            )
-            for sampled in by_group
-        ]
         if self.question.main:
             formula = formula_of(*self.question.main, ground.coding)
-            fits = yield from self._main(formula, ground.coding, by_group, lost)
-        groups = [
-            replace(
-                _group(self.records, ground.coding, sampled, fit, self._effect(sampled)),
-                lost=shares.tolist(),
-            )
-            for sampled, fit, shares in zip(by_group, fits, lost, strict=True)
-        ]
-        least = min(sampled.radius.squared for sampled in by_group)
-        said = [*self._heavy(ground, least), *_beyond(by_group, ground.coding.size)]
-        result = self._result(ground.coding, groups, said)
-        return result if m == 1 else self._with_persons(result, by_group[0])
-
-    def _usual(self, sampled: Sampled, far: FloatArray, widening: float) -> tuple[FloatArray, ...]:
-        """Of persons what columns without a tail have between the radii. far: (q,) their skewness;
-        nothing is known of it without a profile.
-        """
-        if sampled.persons is None:
-            return ()
-        known = far if self.own_profile is None else np.full(len(far), np.inf)
-        moments = sampled.moments
-        return (sampled.narrow.usual(moments.sums, moments.overlap, known, widening),)
-
-    def _stretch(self, sampled: Sampled) -> float:
-        """By what mean squares of residuals are multiplied to be those of errors: of deviations
-        more than 1.
-        """
-        if sampled.persons is None or not self.question.design.deviations:
-            return 1.0
-        return stretch_of(sampled.records, sampled.persons)
-
-    def _effect(self, sampled: Sampled) -> float:
-        """Of the design, on the sampling variances of formulas that were not declared."""
-        return float(design_effect(self.person_rows, self._stretch(sampled)))
-
-    def _with_persons(self, result: StudyResult, sampled: Sampled) -> StudyResult:
-        deviations = self.question.design.deviations
-        return replace(
-            result,
-            persons=sampled.persons,
-            persons_standard_error=sampled.persons_sd,
-            design_effect=self._effect(sampled),
-            effects="person" if deviations else None,
-            stretch=self._stretch(sampled) if deviations else None,
-        )
-
-    def _main(
-        self,
-        formula: Formula,
-        coding: TermCoding,
-        by_group: Sequence[Sampled],
-        lost: Sequence[FloatArray],
-    ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
-        fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
-        if self.person_rows > 1:
-            return [(yield from self._of_persons(formula, coding, by_group[0], fitted[0], lost[0]))]
-        groups = self.question.groups
-        part = formula.part(groups.count, self.shares.scores, self.facts.schema.unit.max_rows)
-        frames = tuple(sampled.frame for sampled in by_group)
-        rows = StudyScoresMap(
-            coding, groups, frames, tuple(f.scores for f in fitted), formula.limit
-        )
-        (released,) = yield SumStep("scores", (part,), rows)
-        names, level = self.question.design.names, self.question.level
-        return [
-            main_fit(
-                replace(f, bared=formula.bared(names, lost[g])),
-                formula,
-                meat(formula, released, g, f, formula.limit**2),
-                level,
-                self.facts.n,
-            )
-            for g, f in enumerate(fitted)
-        ]
-
-    def _of_persons(
-        self,
-        formula: Formula,
-        coding: TermCoding,
-        sampled: Sampled,
-        fitted: GroupFit,
-        lost: FloatArray,
-    ) -> Generator[Step, tuple[Released, ...], MainFit]:
-        """The declared formula with errors by person (persons)."""
-        m, lengths = self.person_rows, score_lengths(formula, self.person_rows)
-        scores = StudyScoresMap(
-            coding, self.question.groups, (sampled.frame,), (fitted.scores,), 1.0
-        )
-        part = lengths.part(self.shares.score_lengths, m)
-        (counts,) = yield SumStep("score lengths", (part,), ScoreLengthsMap(scores, lengths))
-        clusters = score_clusters(lengths, counts)
-        gram = GramSum(len(formula.X), 1.0, self.shares.scores, 1, person_rows=m)
-        (released,) = yield SumStep("scores", (gram,), replace(scores, limit=clusters.clip))
-        middle, freedom = persons_meat(formula, released, fitted, clusters)
-        bared = formula.bared(self.question.design.names, lost)
-        fitted = replace(fitted, bared=bared, freedom=freedom, stretch=self._stretch(sampled))
-        return main_fit(fitted, formula, middle, self.question.level, self.records)
-
-    def _result(
-        self, coding: TermCoding, groups: Sequence[GroupResult], said: list[str]
-    ) -> StudyResult:
-        question, design = self.question, self.question.design
-        common = StudyResult(
-            terms=list(design.names),
-            variables={text: list(names) for text, names in question.variables.items()},
-            centres=coding.centres.tolist(),
-            scales=coding.scales.tolist(),
-            dummies=[False, *(term.dummy for term in design.terms)],
-            n=self.records,
-            shares=self._shown_shares,
-            warnings=[*([NO_PROFILE] if self.own_profile else []), *said],
-        )
-        if question.groups.column is not None:
-            return replace(common, groups=dict(zip(question.levels, groups, strict=True)))
-        (only,) = groups
-        return replace(
-            common,
-            moments=only.moments,
-            noise=only.noise,
-            narrow=only.narrow,
-            clipped=only.clipped,
-            radius=only.radius,
-            lost=only.lost,
-            main=only.main,
-        )
+            declared = DeclaredFormula(formula, self.question, sampling, self.records)
+            fits = yield from declared.fits(by_group, lost)
+        return reply.result(by_group, fits, lost)
 
 
 def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyPlan:
@@ -491,17 +208,6 @@ def plan_study(facts: DatasetFacts, question: StudyQuestion, rho: int) -> StudyP
     return StudyPlan(facts, question, ground, shares, own)
 
 
-def ground_of(design: Design, facts: DatasetFacts, *, masked: bool = True) -> StudyGround | None:
-    """The public ground of a study's columns; None where no profile covers them."""
-    rows = draw_public_rows(design, facts, masked=masked)
-    if rows is None:
-        return None
-    coding = code_terms(design, rows)
-    if design.deviations:  # they have mean 0, and the intercept only counts rows
-        coding = replace(coding, locations=tuple(replace(x, centre=0.0) for x in coding.locations))
-    return StudyGround(coding, public_coordinates(coding.standardised(rows.X)), rows.share)
-
-
 def _planned_rounds(rho: int, norm: float) -> tuple[tuple[int, float], ...]:
     """(ρ, squared radius for each column) of the rounds: no more than gives their precision. norm:
     of the noise, relative to the records, at a radius of 1 for each column and 2ρ = 1.
@@ -530,67 +236,3 @@ def _planned_shares(
     wanted = (scores / _MEAT) ** 2 / (2 * left / RHO_UNITS)
     meat = int(min(max(wanted, _MAIN[0]), _MAIN[1]) * left) if scores else 0
     return StudyBudget(rounds, count, lengths, left - meat, meat, by_score)
-
-
-def person_rows_of(facts: DatasetFacts) -> int:
-    """m where a person's rows count together, else 1."""
-    return 1 if facts.persons is None else facts.schema.unit.max_rows
-
-
-def _beyond(groups: Sequence[Sampled], q: int) -> list[str]:
-    """What to say where the released histogram shows tails that matter beyond a radius."""
-    excess = max(sampled.radius.excess / sampled.records for sampled in groups)
-    moved = max(sampled.radius.typical(q, sampled.records) for sampled in groups)
-    said = (
-        f"Heavy tails: about {excess / (excess + q):.0%} of the records' variation lies beyond "
-        "the radius, which may move "
-        f"coefficients by {moved:.1f} of their sampling errors (typically; single ones by "
-        "several times that) from least "
-        "squares of all records. The profile shows which columns have such tails."
-    )
-    return [said] if moved >= _TYPICAL else []
-
-
-def _group(
-    n: int, coding: TermCoding, sampled: Sampled, fit: MainFit | None, effect: float
-) -> GroupResult:
-    """A group's moments in the units of the terms: z = Dz̃, D = diag(b) + a eᵀ. effect: of the
-    design, on sampling variances.
-    """
-    D = np.diag(coding.scales)
-    D[1:, 0] = coding.centres[1:]
-    moments, narrow = sampled.moments, sampled.narrow
-    weight, sd = float(moments.sums[0, 0]), moments.sd * float(moments.overlap[0, 0])
-    return GroupResult(
-        moments=_symmetric(D @ moments.sums @ D.T / n).tolist(),
-        noise=Noise(sd=moments.sd / n, root=(moments.root @ D.T).tolist()),
-        narrow=Narrow(
-            moments=_symmetric(D @ narrow.sums @ D.T / n).tolist(),
-            noise=Noise(sd=narrow.sd / n, root=(narrow.root @ D.T).tolist()),
-            ratio=narrow.ratio,
-            typical=narrow.typical / sqrt(effect),
-        ),
-        clipped=Clipped(
-            share=1 - weight / sampled.records,
-            standard_error=sqrt(sd**2 + sampled.records_sd**2) / sampled.records,
-            excess=sampled.radius.excess / sampled.records,
-        ),
-        radius=sampled.radius.squared,
-        lost=[],
-        main=fit,
-    )
-
-
-def column_reach(coding: TermCoding) -> FloatArray:
-    """(q,) the largest square of each standardised column within its declared bounds; 0 for the
-    intercept and dummies.
-    """
-    terms = coding.design.terms
-    pairs = zip(terms, coding.centres[1:], strict=True)
-    ends = np.array([0.0, *(max(abs(t.lower - c), abs(t.upper - c)) for t, c in pairs)])
-    dummies = np.array([True, *(term.dummy for term in terms)])
-    return np.where(dummies, 0.0, np.minimum(ends / coding.scales, _FARTHEST) ** 2)
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return np.asarray((matrix + matrix.T) / 2)

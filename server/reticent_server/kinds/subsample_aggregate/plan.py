@@ -22,6 +22,7 @@ from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.public.standardise import NORMAL_IQR
+from reticent_server.fitting.trust.thresholds import RANK_ERROR, RANK_ODDS
 from reticent_server.kinds.shared.answers import IN_BLOCKS
 from reticent_server.kinds.subsample_aggregate.bounds import (
     Bounds,
@@ -43,11 +44,7 @@ LARGEST = 1 << 16
 _QUARTILES = 0.4
 # planned, of a record and coefficient in a step, and of a block: a deadline only
 _NANOSECONDS, _PER_BLOCK = 40, 20_000
-# odds of a quartile's selection: its rank is off by more than _RANK_ERROR once in a hundred
-_LIKELY = 100.0
 _CANDIDATES = 4096  # of as many parts of a grid, one at least holds estimates near the quartile
-# of the blocks: a quartile between the 5 % and the 45 % quantile still places the window
-_RANK_ERROR = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +147,7 @@ def needed_blocks(part: SubsampleAggregate, mean: BlockMean) -> int:
     share of the grid near the quartile.
     """
     b = quantile_tree.scale(subsample_aggregate.quartile_tree(part, mean))
-    return ceil(b * log(_LIKELY * _CANDIDATES) / _RANK_ERROR)
+    return ceil(b * log(RANK_ODDS.value * _CANDIDATES) / RANK_ERROR.value)
 
 
 def _blocks(n: int, part: SubsampleAggregate) -> int:

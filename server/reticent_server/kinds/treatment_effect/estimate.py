@@ -19,26 +19,15 @@ from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import OpenInterval, Share, Size
 from reticent_server.fitting.row_tail import RowCut, leaning
 from reticent_server.fitting.trust import clear, heavy_tails
+from reticent_server.fitting.trust.thresholds import (
+    BEYOND_TRIM,
+    IMBALANCED,
+    INFLUENCE_INDEX,
+    RESIDUAL_SLOPE,
+    WEIGHTS_NOISE,
+)
 from reticent_server.kinds.treatment_effect.overlap import Overlap, PropensityHistogram
 from reticent_server.kinds.treatment_effect.records import HALF, REACH, AdjustedRecords, Centres
-
-BEYOND = 0.05
-"""Of the records, beyond the trimming bounds: more, and the effect is one of another population."""
-UNSURE = 0.5
-"""Of a sum of weights, its noise: more, and ratios are not about normal."""
-LEAST_INDEX = 2.0
-"""Of the tail of influences, half a standard deviation below its estimate: below it they have no
-variance, and the textbook's standard errors do not hold either.
-"""
-STEEP = 1.6
-"""Slope of the number of residuals beyond a length, over the last factor of four above its noise:
-wealth of households has 1 to 1.8, and intervals that held the mean effect in half of the samples;
-changes of weight 1.8 to 2.3, with right ones.
-"""
-IMBALANCED = 0.1
-"""Standard deviations that covariates may differ by after weighting: the field's convention (Austin
-2009).
-"""
 
 FEW = (
     "An arm has too few records for its noise, so there is no interval: raise epsilon, or ask about "
@@ -242,8 +231,8 @@ def steep(cut: RowCut, *, skewed: bool) -> bool:
     fast: at epsilon = 1 five of six intervals of wealth were wrong without.
     """
     if cut.bulk is None:
-        return cut.alpha >= LEAST_INDEX * (2 if skewed else 1)
-    return cut.alpha >= LEAST_INDEX and cut.bulk >= STEEP
+        return cut.alpha >= INFLUENCE_INDEX.value * (2 if skewed else 1)
+    return cut.alpha >= INFLUENCE_INDEX.value and cut.bulk >= RESIDUAL_SLOPE.value
 
 
 def _excess(cut: RowCut, found: Found) -> float:
@@ -254,11 +243,11 @@ def _excess(cut: RowCut, found: Found) -> float:
 def _refusals(found: Found, allowance: float, rest: float, *, told: bool) -> list[str]:
     """Why there is no interval; empty where there is one."""
     said, seen = [], found.histogram
-    if found.relative > UNSURE or (seen is not None and not seen.sure):
+    if found.relative > WEIGHTS_NOISE.value or (seen is not None and not seen.sure):
         said.append(FEW)
     if seen is not None:
         share, noise = seen.beyond(found.records.target)
-        if share > BEYOND and clear(share, noise):
+        if share > BEYOND_TRIM.value and clear(share, noise):
             said.append(POOR.format(share=min(share, 1.0)))
     if heavy_tails(np.array([allowance]), np.array([rest]), told=told)[0]:
         said.append(HEAVY)
@@ -284,9 +273,11 @@ def _warnings(found: Found, balance: CovariateBalance | None) -> list[str]:
         for name, after, sd in zip(
             balance.terms, balance.after, balance.after_standard_errors, strict=True
         )
-        if abs(after) - half_width(sd) > IMBALANCED
+        if abs(after) - half_width(sd) > IMBALANCED.value
     ]
-    return [*said, IMBALANCE.format(limit=IMBALANCED, names=", ".join(apart))] if apart else said
+    return (
+        [*said, IMBALANCE.format(limit=IMBALANCED.value, names=", ".join(apart))] if apart else said
+    )
 
 
 def _balance(found: Found, names: tuple[str, ...]) -> CovariateBalance | None:

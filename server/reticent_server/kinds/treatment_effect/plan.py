@@ -15,7 +15,7 @@ Steps, each a sum over records at coefficients that are released before it:
    covariates' sums, for the balance;
 3. *lengths*: how many influences |ψ| (treatment_effect.records), derivatives of ψ by the
    coefficients, and residuals |y − m| are longer than a length; of the last the slope of a tail, by
-   which intervals are declined (fitting.trust.BULK_INDEX);
+   which intervals are declined (fitting.thresholds.BULK_INDEX);
 4. *effect*: Σ min(|ψ|, C) sign ψ with its squares, C at a rank from the top of step 3, and Σ R∂ψ.
 
 The effect is the centres' plus Σψ/n: a Newton step of ratios of sums, exact but for products of two

@@ -95,5 +95,5 @@ def test_strata_have_no_more_events_than_were_released() -> None:
     newton = plan.newton(plan.ground)
     steps = drive(newton.fit(), whole(data)).steps
     (step,) = [s for s in steps if s.label == "follow-up"]
-    table = newton._risk_table(released(step, whole(data)), 1500.0).table
+    table = newton.table.baseline(released(step, whole(data)), 1500.0).table
     assert 0 < table.events.sum() < 2.5 * data["e"].sum()

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from reticent_server.fitting import trust
+from reticent_server.fitting.trust import words
 from reticent_server.kinds.correlation.kind import KIND, Correlation
 from reticent_server.kinds.correlation.pearson import interval
 from support.kinds.named_tests import facts, offer
@@ -63,9 +64,9 @@ def test_a_constant_column_has_no_correlation_and_one_with_itself_has(epsilon: f
     for _ in range(8):
         found = ask(still, facts(len(x), columns), offer(epsilon))
         assert found.effect_interval == NOTHING
-        assert found.warnings == (trust.CONSTANT,)
+        assert found.warnings == (words.CONSTANT,)
     same = ask({"x": x, "y": 5 + x.clip(-4, 4)}, facts(len(x), columns), offer(epsilon))
-    assert same.warnings != (trust.CONSTANT,)
+    assert same.warnings != (words.CONSTANT,)
 
 
 @pytest.mark.parametrize("half", [0.001, 0.1, 3.0])

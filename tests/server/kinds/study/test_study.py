@@ -11,12 +11,12 @@ import pytest
 import statsmodels.api as sm
 
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.fitting.trust import BARED
+from reticent_server.fitting.trust.thresholds import BARED
+from reticent_server.kinds.study.ground import column_reach
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.leaning import NarrowMoments
 from reticent_server.kinds.study.main import before_meat, formula_of
 from reticent_server.kinds.study.moments import Moments
-from reticent_server.kinds.study.plan import column_reach
 from support.fits.regressions import drive
 from support.kinds.studies import (
     NO_NOISE,

@@ -12,7 +12,7 @@ from reticent._errors import InvalidFormula
 from reticent_server.domain.steps import CountSum, Released
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.fitting.person_scores import Clusters
-from reticent_server.fitting.trust import BARED
+from reticent_server.fitting.trust.thresholds import BARED
 from reticent_server.kinds.registry import kind_of, plan
 from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.study.main import Formula, GroupFit

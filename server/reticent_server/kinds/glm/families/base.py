@@ -37,7 +37,9 @@ class Start:
 class GlmFamily(ABC):
     """A family of generalised linear models with its link; one object for each.
 
-    name, link: as in queries and replies. tuning: default c. radius: default R² for each
+    name, link: as in queries and replies. tuning: default c; clustered_tuning: that of the early steps
+    of maximum likelihood with errors by cluster, whose scores must weigh clusters as likelihood does;
+    None: c. radius: default R² for each
     coefficient. menu: the tuning constants of which tuning="planned" takes one. dispersed: whether
     a query states the dispersion. uncut: whether residuals cannot be cut. rates: whether a
     predictor may have an offset. blocks: what is fitted without noise to blocks of records, in
@@ -49,6 +51,7 @@ class GlmFamily(ABC):
     name: ClassVar[str]
     link: ClassVar[str]
     tuning: ClassVar[float]
+    clustered_tuning: ClassVar[float | None] = None
     radius: ClassVar[float]
     menu: ClassVar[tuple[float, ...]]
     nanoseconds: ClassVar[int]

@@ -20,7 +20,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.row_tail import TailShape, tail_shape
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
-from reticent_server.fitting.trust import LIKELIHOOD_BEND
+from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE, UnboundedScore
 from reticent_server.numerics import families as laws
 

@@ -25,13 +25,13 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.fit_plan import FitGround, ground_of
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.own_profile import (
     counts_of,
     profile_notes,
     selections_of,
 )
+from reticent_server.fitting.regression_model import FitGround, ground_of
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.kinds.linear_regression.gradient_descent.recipe import (
     SCALES_AFTER,

@@ -11,9 +11,10 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitGround, FitPlan, plan_fit
+from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
 from reticent_server.fitting.public.standardise import Location
+from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.shared.answers import penalised
 from reticent_server.kinds.shared.linear.loss import (

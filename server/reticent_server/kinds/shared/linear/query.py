@@ -15,6 +15,7 @@ from reticent_server.kinds.fields import (
     Formula,
     Level,
     PlannedTuning,
+    Strata,
     Weights,
     Where,
 )
@@ -101,6 +102,7 @@ class LinearRegression(Query):
     ] = False
     working_correlation: WorkingCorrelation | None = None
     cluster: Cluster = None
+    strata: Strata = None
     kind: Literal["linear_regression"] = field(default="linear_regression", kw_only=True)
 
     def other_target(self) -> "LinearRegression | None":

@@ -3,9 +3,9 @@
 it.
 
 A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or
-none, and the sentences that say why. Thresholds stand in one table, each with its unit, its reason
-and the figure that chose it. Simulations are of 95 % intervals. Everything is a function of
-released or public values.
+none, and the sentences that say why. Thresholds stand in one table (trust.thresholds), each with its
+unit, its reason and the figure that chose it. Everything is a function of released or public
+values.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,299 +16,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting.trust.thresholds import (
+    BARED,
+    BENT_SHARE,
+    BLOCK_NOISE,
+    CLUSTER_NOISE,
+    CUT_ALLOWANCE,
+    CUT_TOLD,
+    DOUBT,
+    GROUP_NOISE,
+    GROUP_NOISE_UNPROFILED,
+    HEAVY,
+    INFORMATION_NOISE,
+    JACOBIAN_NOISE,
+    LEAST_CLUSTERS,
+    LEAST_DISPERSION,
+    LEAST_EVENTS,
+    LEAST_PERSONS,
+    MOMENTS_GATE,
+    MOST_CLIPPED,
+    MOST_TIED,
+    NOISE_ALONE,
+    NOISE_DOMINATES,
+    PLAIN_NOISE_ALONE,
+    RESOLVED,
+    SEPARATED,
+    SKEWED,
+    SQUARES_INDEX,
+    SURPRISE,
+    TAIL_INDEX,
+    TIED,
+)
+from reticent_server.fitting.trust.words import (
+    BENT,
+    CLUSTERS_HIDDEN,
+    CLUSTERS_NOT_TOLD,
+    CLUSTERS_TOLD,
+    CURVATURE_DOUBTED,
+    FEW_CLUSTERS,
+    FEW_EVENTS,
+    FEW_IN_GROUP,
+    FEW_PERSONS,
+    FEW_UNITS,
+    INFORMATION_UNKNOWN,
+    NOT_ARRIVED,
+    SAME_IN_ALL_ROWS,
+    SPREAD_UNKNOWN,
+    TIED_QUANTILE,
+    TIED_ROBUST,
+    UNITS_HIDDEN,
+    UNSETTLED,
+)
 
 BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """value: in `unit`. reason: why it lies there."""
-
-    value: float
-    unit: str
-    reason: str
-
-
-RESOLVED = Threshold(
-    3.0,
-    "standard deviations of its noise that information, a number of records or a divisor must "
-    "exceed",
-    "noise alone exceeds it once in 700",
-)
-LEAST_RECORDS = Threshold(
-    20.0,
-    "records that a direction rests on",
-    "of fewer, errors are not normal even without noise",
-)
-LEAST_EVENTS = Threshold(
-    20.0,
-    "events, or non-events, that a coefficient rests on",
-    "of fewer, a likelihood's estimates are not normal even without noise",
-)
-UNRESOLVED_SHARE = Threshold(
-    0.3,
-    "of a combination's variance, in directions that are not resolved",
-    "a smaller share flags more, a larger one tells more that rests on what is expected",
-)
-NOISE_DOMINATES = Threshold(
-    3.0,
-    "privacy over sampling standard error of a coefficient",
-    "intervals are then more than three times as wide as sampling makes them",
-)
-NOISE_ALONE = Threshold(
-    5.0,
-    "privacy over sampling standard error of a coefficient",
-    "an interval's width is then the noise alone",
-)
-PLAIN_NOISE_ALONE = Threshold(
-    10.0,
-    "the same of least squares",
-    "intervals of the textbook's target hold with more noise than those of a robust one are worth",
-)
-TAIL_INDEX = Threshold(
-    1.5,
-    "index of the tail of scores that are cut as a whole, half a standard deviation below its "
-    "estimate",
-    "below it what is beyond the cut is more than twice what lies at it, and is not told",
-)
-BULK_INDEX = Threshold(
-    1.2,
-    "index of the tail of scores over the last factor of four above its noise, a standard deviation below its estimate",
-    "wealth has .8 to 1.2 and weeks of injury .5 to .9, with wrong intervals; delays 1.1 to 1.6, home runs 1.2 to 1.7, wages 1.6 and more, with right ones",
-)
-SQUARES_INDEX = Threshold(
-    1.4,
-    "the same of squared lengths, of which moments are made",
-    "hourly wages with a few in thousands have .9 to 1.25 and a correlation that is .046 off, delays, incomes and lot areas .7 to 1.1; of ten pairs whose intervals hold it was 1.6 and more",
-)
-CUT_ALLOWANCE = Threshold(
-    3.0,
-    "standard error for what a cut takes over that of all else",
-    "the interval is then about the cut",
-)
-CUT_TOLD = Threshold(
-    0.5, "of a standard error, for what a cut takes", "a third more of an interval's width at most"
-)
-BEND = Threshold(
-    0.12,
-    "error of a typical record's predictor with a log link",
-    "up to there intervals cover .92 to .96, from .15 on .78 to .95",
-)
-SURPRISE = Threshold(
-    1e-4,
-    "chance of a mean score as large as the one released",
-    "a fit that sees a less likely one is farther from its solution than it knows",
-)
-LEAST_FACTOR = Threshold(
-    0.9,
-    "of the curvature that is expected and measured",
-    "standard errors that are off by less than a tenth are those of a 95 % interval that covers .93",
-)
-DOUBT = Threshold(
-    3 / 4,
-    "chance of a smaller curvature than LEAST_FACTOR of that",
-    "of 12 fits of house prices it was above in 12, of wages, scores and delays in none of 80; it is 1/2 before any step",
-)
-INFORMATION_NOISE = Threshold(
-    1.0,
-    "noise of a likelihood's information matrix over what public rows lead to expect, of counts "
-    "and amounts",
-    "beyond it a regression of arrests, 2,725 records and 10 terms, covered .67; with .9 visits "
-    "to doctors .96 and more",
-)
-LIKELIHOOD_BEND = Threshold(
-    0.4,
-    "error of a typical record's predictor, of a likelihood",
-    "what is left of the bend's bias, half of its square, is then a fifth of it; with errors of .5 "
-    "to .7, of 200 events and 9 or 15 terms, intervals cover .8",
-)
-BENT_SHARE = Threshold(
-    0.2,
-    "of a coefficient's standard error, by which it is moved because the mean score bends",
-    "up to there intervals of logits of 200 to 900 events cover .95, beyond it .73",
-)
-LEAST_PERSONS = Threshold(
-    50.0,
-    "effective persons of a variance between persons",
-    "with 30 intervals cover .94, of unbalanced persons .91",
-)
-LEAST_CLUSTERS = Threshold(
-    10.0,
-    "levels with records, of a variance between them",
-    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 to .90",
-)
-CLUSTER_NOISE = Threshold(
-    20.0,
-    "noise that is taken off a variance between clusters, over what is left",
-    "up to there intervals cover .94 and more of what was simulated",
-)
-MOST_CLIPPED = Threshold(
-    0.12,
-    "of the persons, whose sums of scores are clipped",
-    "with 1,000 to 1,500 persons of 8 rows at epsilon = 1, beyond it intervals within persons "
-    "cover .82 to .87",
-)
-JACOBIAN_NOISE = Threshold(
-    0.5,
-    "noise of a Jacobian of persons over its smallest eigenvalue",
-    "up to there intervals cover .94 to .98, beyond it .6 to .96",
-)
-GROUP_NOISE = Threshold(
-    0.1,
-    "noise of a whole step over the response's scale (fitting.budget's eta) at a group's "
-    "released number",
-    "up to it intervals of fits whose scale is measured cover .93 to .96, from it to .2 .86 to "
-    ".90; of a known "
-    "scale .93 and more at any",
-)
-GROUP_NOISE_UNPROFILED = Threshold(
-    0.05, GROUP_NOISE.unit + ", without a profile", "from .05 to .1 intervals cover .88"
-)
-SPREAD_NOISE = Threshold(
-    0.02,
-    "of the records, noise of the rank of a profile's quantile, or of the number at a level",
-    "up to there fits of 2,000 records at epsilon = 1 cover .92 in the mean, with .034 .87, with "
-    "a median alone .8",
-)
-TIED = Threshold(
-    0.1,
-    "of the responses, at one value",
-    "from there on the median residual and quantiles jump from value to value",
-)
-MOST_TIED = Threshold(
-    0.85,
-    "of the responses, at one value",
-    "no scale of the residuals is told from 0",
-)
-SEPARATED = Threshold(
-    8.0,
-    "change of a logit for one length of the whitened regressors",
-    "odds of 3,000: the likelihood is flat there, and its maximum may be infinite",
-)
-HEAVY = Threshold(
-    0.1,
-    "of a term's mean square that weights take",
-    "a third of its standard deviation rests on records that count less",
-)
-LOCATION_INFORMATION = Threshold(
-    0.15,
-    "of the normal law's information about location and scale",
-    "below it intervals are not those of a normal law",
-)
-LAST_LOCATION_STEP = Threshold(
-    0.35,
-    "scales, or ln sigma, of the last step of a location and scale and of what is left after it",
-    "a longer one has not settled, and its linear step is not the law's",
-)
-MOMENTS_GATE = Threshold(
-    1 / 3,
-    "noise of second moments over the smallest eigenvalue of a formula's",
-    "up to there errors of first order hold in simulations",
-)
-BARED = Threshold(
-    0.10,
-    "of a column's mean square in each doubling of the radius beyond which records weigh less",
-    "visits to a doctor have .15 to .20, capital gains .23 to .31, lots .23 to .28, prices .13 "
-    "to .15, with wrong "
-    "intervals; wages and their logarithms' regressors .05 to .09, with right ones",
-)
-COLUMN_REACH = Threshold(
-    2.0,
-    "squared reach of a column over the squared radius",
-    "columns within have no room for a tail that the radius cuts",
-)
-SKEWED = Threshold(
-    1.85,
-    "interquartile ranges from the median to the 95 % quantile",
-    "a lognormal law of sigma = 1/2 has 1.86, normal ones 1.22. Visits have 2.2 to 2.9, prices "
-    "1.9 to 2.7, lots 5.6 "
-    "and more, gains have mostly 0; log wages 1.5 to 1.6, square feet 1.5 to 1.75, logarithms of "
-    "prices 1.3 to 1.5",
-)
-BLOCK_NOISE = Threshold(
-    1.0,
-    "noise of a mean of blocks' estimates over their spread",
-    "the noise of quartiles as near to each other cannot be told from theirs",
-)
-LEAST_DISPERSION = Threshold(
-    0.015,
-    "of a negative binomial law, half above the least that is estimated",
-    "below, counts are told from Poisson's by nobody",
-)
-
-FEW_PERSONS = (
-    "No intervals are given: for the persons and their largest number of rows the noise is too "
-    "large a part of what "
-    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
-)
-FEW_CLUSTERS = (
-    "No intervals are given: fewer than 10 clusters have records that are told from none. Take a column with "
-    "more levels, or ask for errors by row and for the column as a factor in the formula."
-)
-CLUSTERS_HIDDEN = (
-    "Noise hides by how much clusters widen the intervals of {names}: none is given. A larger epsilon, "
-    "fewer terms or a column with fewer levels (10 at least) would help; or put the column in the formula as a factor, "
-    "and ask for errors by row."
-)
-CLUSTERS_TOLD = (
-    "Errors by {column}: where records of a level have nothing in common, sampling errors are about {wider:.2g} times "
-    "those by row, as noise hides that they have nothing; the more levels multiply them, the less noise adds."
-)
-CLUSTERS_NOT_TOLD = (
-    "Errors by {column}: intervals are expected only of coefficients whose variance the levels of {column} "
-    "multiply by {effect:.2g} or more. A larger epsilon, fewer terms or a column with fewer levels would help."
-)
-UNSETTLED = (
-    "No intervals are given: the mean response bends, and with so much noise the fit may still "
-    "be on the bend. A larger epsilon or fewer "
-    "terms would help."
-)
-INFORMATION_UNKNOWN = (
-    "No intervals are given: the information matrix is below its noise at this epsilon. A larger "
-    "epsilon or fewer terms would help."
-)
-NOT_ARRIVED = (
-    "No intervals are given: the last step found the fit farther from its solution than the "
-    "steps before it had told. A larger epsilon, fewer terms "
-    "or the logarithm of a regressor with a long tail would help."
-)
-CURVATURE_DOUBTED = (
-    "No intervals are given: the steps of the fit contradict the curvature that its standard errors would rest on. A larger epsilon, fewer terms "
-    "or the logarithm of a regressor with a long tail would help."
-)
-SAME_IN_ALL_ROWS = (
-    "With person effects a term that is the same in all rows of a person, or nearly, is not "
-    "identifiable: nothing of it is "
-    "left without the person's mean."
-)
-FEW_IN_GROUP = (
-    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer "
-    "terms, coarser groups or a "
-    "profile by the curator would help."
-)
-SPREAD_UNKNOWN = (
-    "No intervals are given: at this epsilon the query cannot tell the spread of {columns} for "
-    "itself, and no profile does. A larger "
-    "epsilon would help, or a profile by the curator that resolves these columns."
-)
-FEW_EVENTS = (
-    "Compared with a level of too few events (or records), or of such a level: {names}. No "
-    "interval is given: choose a frequent reference level, or merge levels."
-)
-BENT = (
-    "The {bends} bends, and with so much noise that moves {names}: no interval is given. A "
-    "larger epsilon or fewer terms would help."
-)
-TIED_ROBUST = (
-    "Nearly all records have the same response, so residuals have no scale and a robust fit no "
-    "standard error: no "
-    'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
-)
-TIED_QUANTILE = (
-    "Many records have the same response, so quantiles jump from value to value and have no "
-    "standard error: no "
-    "intervals are given. Model whether the response exceeds a value (a binomial GLM) instead."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +194,16 @@ def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
 def few_clusters(present: float) -> TrustVerdict:
     """Of standard errors between so many levels of a public column."""
     return _declined(FEW_CLUSTERS) if present < LEAST_CLUSTERS.value else SOUND
+
+
+def few_units(present: float) -> str:
+    """What is said of a survey with so few sampling units; empty of enough."""
+    return FEW_UNITS if present < LEAST_CLUSTERS.value else ""
+
+
+def units_hidden(noise: float) -> str:
+    """What is said where so much noise, over what is left, was taken off; empty of less."""
+    return UNITS_HIDDEN if noise > CLUSTER_NOISE.value else ""
 
 
 def told_from_clusters(noise: FloatArray) -> BoolArray:
@@ -631,16 +401,6 @@ def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
     if bulk is None:
         return alpha >= (2 * SQUARES_INDEX.value if skewed else TAIL_INDEX.value)
     return bulk >= SQUARES_INDEX.value and alpha >= TAIL_INDEX.value
-
-
-PAIR_HIDDEN = (
-    "No test and no interval is expected: the noise hides that the columns vary. Ask for a larger epsilon, "
-    'or for method="spearman".'
-)
-CONSTANT = (
-    "A column does not vary by more than the noise, so the correlation may be anything from -1 to 1, "
-    "and is not tested. Ask for a larger epsilon; a constant column has no correlation."
-)
 
 
 def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last steps of a partial likelihood, with scores cut as a whole at a rank from the top: the
+second moment of the roots, the score, the score with its meat (fitting.whole_newton).
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent_server.domain.steps import (
+    FloatArray,
+    GramSum,
+    OneVector,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
+from reticent_server.fitting.beliefs import Stepped, covariance, surprise
+from reticent_server.fitting.curvature import StepView
+from reticent_server.fitting.filter import Moved
+from reticent_server.fitting.report import back_transform
+from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.scale import MeanScore
+from reticent_server.fitting.standard_fit import StandardFit
+from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.whole_budget import WHOLE_STEPS
+from reticent_server.fitting.whole_newton import Cuts, Whole, by_secant, fitted, known_curvature
+from reticent_server.kinds.hazard_regression.partial_budget import PartialBudget
+from reticent_server.kinds.hazard_regression.person_passes import (
+    PersonPasses,
+    mean_of,
+    model_of,
+    moved,
+    score_of,
+    scored,
+)
+from reticent_server.numerics.matrices import power
+
+_ALIGNED = 0.5
+"""Of what a cut takes by public persons, in the directions that it is in: half of a tail of long
+survivors, which all lean one way, so that a coefficient of few of them is declined and not wrong.
+"""
+_REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
+_TINY = 1e-12  # of what is divided by
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LastSteps:
+    """The last WHOLE_STEPS steps."""
+
+    over: PersonPasses
+    budget: PartialBudget
+
+    def run(
+        self, place: StepPlace, cuts: Cuts
+    ) -> Generator[Step, tuple[Released, ...], tuple[Whole, StandardFit]]:
+        """Where they lead, and the fit with its errors."""
+        whole = yield from self._first(place, cuts)
+        for _ in range(WHOLE_STEPS - 2):
+            whole = yield from self._again(whole)
+        return (yield from self._last(whole))
+
+    def _gradient(self, cuts: Cuts, t: int) -> VectorSum:
+        rho = self.budget.fit.gradients[t]
+        return VectorSum(self.over.sizes.size, cuts.score.length, rho, self.over.unit_rows)
+
+    def _first(self, place: StepPlace, cuts: Cuts) -> Generator[Step, tuple[Released, ...], Whole]:
+        k, t, score = self.over.sizes.size, place.t, score_of(place)
+        roots = GramSum(k, cuts.reach, self.budget.fit.jacobians[t], self.over.unit_rows)
+        g, moment = yield SumStep(
+            f"newton step {t + 1}",
+            (self._gradient(cuts, t), roots),
+            self.over.map(place, curvature=True),
+        )
+        known = known_curvature(place, score, moment, cuts)
+        wide = max(cuts.reach, cuts.score.length) ** 2
+        none = np.zeros(k)
+        start = Whole(
+            place, score, cuts, known, wide, np.zeros((k, k)), moment, mean_of(g, place), none
+        )
+        return _after(start)
+
+    def _again(self, whole: Whole) -> Generator[Step, tuple[Released, ...], Whole]:
+        place = whole.place
+        part = self._gradient(whole.cuts, place.t)
+        (g,) = yield SumStep(f"newton step {place.t + 1}", (part,), self.over.map(place))
+        return _after(_told(whole, mean_of(g, place)))
+
+    def _last(
+        self, whole: Whole
+    ) -> Generator[Step, tuple[Released, ...], tuple[Whole, StandardFit]]:
+        place, k = whole.place, self.over.sizes.size
+        meat_part = GramSum(k, whole.cuts.score.length, self.budget.fit.meat, self.over.unit_rows)
+        g, meat = yield SumStep(
+            f"newton step {place.t + 1}",
+            (self._gradient(whole.cuts, place.t), meat_part),
+            self.over.map(place, meat=True),
+            joint=OneVector(vector=0, meat=1),
+        )
+        whole = _after(_told(whole, mean_of(g, place)))
+        fit = replace(fitted(whole, meat), events=self._events(whole))
+        scores = model_of(place).persons(place.direction, place.score).scores
+        return whole, allowed(fit, whole, scores)
+
+    def _events(self, whole: Whole) -> FloatArray:
+        """(k,) about how many events decide each coefficient: (Σ c)²/Σ c² of events, each of which
+        adds c to the coefficient's information, by the public rows at risk.
+        """
+        place = whole.place
+        model = model_of(place)
+        A = np.linalg.inv(whole.curvature.H)
+        L = back_transform(self.over.coding).matrix @ model.whitening.transform.T @ A
+        told, squared = model.weight_of_events(place.direction, L)
+        return np.asarray(told**2 / np.maximum(squared, _TINY))
+
+
+def _after(whole: Whole) -> Whole:
+    """After a step with the score that `whole` has: the same coordinates, a new baseline."""
+    place, curvature, mean = whole.place, whole.curvature, whole.mean
+    chance = surprise(place.state.beliefs, curvature, mean.noise, mean.value)
+    state = place.state
+    seen = StepView(state.beliefs, curvature, mean.value, mean.noise, state.way, place.rows)
+    step = shortened(place.score.curvature.last_step(seen), _REACH / whole.cuts.score.length)
+    place = replace(place, state=moved(place, step), t=place.t + 1)
+    return replace(whole, place=scored(place), before=curvature.H, way=step.way, chance=chance)
+
+
+def _told(whole: Whole, mean: MeanScore) -> Whole:
+    """With the next score, and what it says of the curvature."""
+    return replace(whole, mean=mean, known=by_secant(whole, mean))
+
+
+def shortened(step: Stepped, most: float) -> Stepped:
+    """A step whose way (k,) is no longer than `most`; what is cut off is added to C. Beyond it the
+    cumulative hazards of persons as far off as the cut grow by more than e, and what the curvature
+    at the place says of the way no longer holds.
+    """
+    way = step.way * min(1.0, most / max(float(np.linalg.norm(step.way)), _TINY))
+    rest = step.way - way
+    return Stepped.sure(Moved(way, covariance(step.beliefs) + np.outer(rest, rest)))
+
+
+def allowed(fit: StandardFit, whole: Whole, scores: FloatArray) -> StandardFit:
+    """With an allowance in the directions of what the cut takes of public persons' scores (rows,
+    k), each scaled down to the cut: one that they are all in is not told by the lengths alone.
+    """
+    lengths = np.linalg.norm(scores, axis=1)
+    length = whole.cuts.score.length
+    taken = scores * (1 - np.minimum(length, lengths) / np.maximum(lengths, _TINY))[:, None]
+    excess = float(np.mean(np.linalg.norm(taken, axis=1)))
+    if not excess or fit.taken is None:
+        return fit
+    directions = taken.T @ taken / max(float(np.sum(taken**2)), _TINY)
+    A = power(allowance_covariance(1.0, whole.curvature.H), 0.5)
+    W = fit.transform
+    more = (_ALIGNED * excess) ** 2 * W.T @ A @ directions @ A.T @ W
+    return replace(fit, taken=fit.taken + more, privacy=fit.privacy + more)
