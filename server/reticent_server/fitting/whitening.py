@@ -26,6 +26,7 @@ a function of released matrices and public rows, hence public.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,9 @@ _MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squar
 _MOST_LEFT = 0.7  # largest share of a change that is extrapolated
 _STRETCHED = 0.5  # second moment by which a round has stretched a direction: by 1.4 in length
 _FEW_CLEAR = 2.0  # standard deviations: a second moment that was raised to its floor never is
+# change of a second moment that leaves all of it unsure: weights of few records, which lie about
+# the radius, are not those of public rows that have the same second moment
+_UNKNOWN = exp(1 / _UNSETTLED)
 _MATCHING = 6  # steps of the stretch of the public rows; each leaves under a third of the error
 _MATCHED = 1e-10  # of an entry, about 1: what is left is rounding; forecasts begin there
 _LEAST_ERROR = 1e-9  # τ: keeps the gain of a release without noise at 1
@@ -220,7 +224,7 @@ def whitened(
         ),
         noise=np.append(seen / stretch, (gain * noise)[free:]),
         moment=turn @ K @ turn.T,
-        stretch=np.append(stretch, np.ones(q - free)),
+        stretch=np.append(np.where(few, _UNKNOWN, stretch), np.ones(q - free)),
         start=before.start,
     )
 

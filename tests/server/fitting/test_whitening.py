@@ -155,6 +155,7 @@ def test_a_rare_combination_is_no_longer_than_the_radius(share: float, sd: float
     np.testing.assert_allclose(values[1:], 1.0, atol=0.25)
     informed = np.linalg.eigvalsh(state.information)
     assert 0.5 < informed[0] / (share * WIDE * Q / normal_size(WIDE, Q)) < 2.0
+    assert np.sum(state.unsettled > 0.99) == 1  # how weights change that is not known
 
 
 @pytest.mark.parametrize("law", ["normal", "t"])
