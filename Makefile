@@ -58,9 +58,10 @@ test: .venv/.test               ## the test suite; with FAST=1 a minute's select
 packages: .venv/.test           ## the wheels in empty environments, the image and the compose file's services
 	$(BIN)/python -m tools.packages
 
-check: .venv/.test              ## format, lint, types, layers, licences, requirements
+check: .venv/.test              ## format, lint, docstrings, types, layers, licences, requirements
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/docstrings.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/licences.py

@@ -26,6 +26,7 @@ NAMES = (
     "wages",
     "named_tests",
     "other_kinds",
+    "synthetic",
     "study",
     "pooled",
     "rounds",

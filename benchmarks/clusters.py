@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage and width of errors by cluster: `python -m benchmarks.clusters DIR [NAME …]`, and
-without DIR of simulated tables.
+"""Coverage and width of errors by cluster.
 
-DIR holds, as CSV with numbered clusters, star.csv (star of mlmRev: 24,000 results in 80 schools),
-chem97.csv (Chem97 of mlmRev: 31,022 A-level results in 131 local authorities), evals.csv
-(InstEval of lme4: 73,421 evaluations in 14 departments) and adult.csv (the UCI repository's Adult:
-30,718 people in 14 occupations). A bootstrap sample draws as many clusters as there are, with
+`python -m benchmarks.clusters DIR [NAME …]`, and without DIR of simulated tables. DIR holds, as CSV
+with numbered clusters, star.csv (star of mlmRev: 24,000 results in 80 schools), chem97.csv (Chem97
+of mlmRev: 31,022 A-level results in 131 local authorities), evals.csv (InstEval of lme4: 73,421
+evaluations in 14 departments), adult.csv (the UCI repository's Adult: 30,718 people in 14
+occupations and 16 levels of education), rwm.csv (rwm5yr of COUNT: visits to a doctor of 19,609
+German person-years at 40 ages), wages.csv (54,738 earners of the Current Population Survey, wages
+in thousands, at ages 20 to 64) and flights.csv (nycflights of openintro: 32,735 flights; late: more
+than a quarter of an hour). A bootstrap sample draws as many clusters as there are, with
 replacement, and a cluster that is drawn twice is two; the profile is that of the table's own
-quantiles. Target: the textbook's coefficients of the whole table. Beside it the textbook's errors on the
-same sample: CR1 of statsmodels (that of sandwich::vcovCL) with t of G − 1 degrees of freedom, and errors
-by row. Width: median over the textbook's by cluster. Planned and released by the server's own code.
+quantiles. Target: the textbook's coefficients of the whole table. Beside it the textbook's errors
+on the same sample: CR1 of statsmodels (that of sandwich::vcovCL) with t of G − 1 degrees of
+freedom, and errors by row. Width: median over the textbook's by cluster. Planned and released by
+the server's own code.
 """
 
 import sys
@@ -33,37 +37,57 @@ from support.fits.regressions import drive, whole
 
 REPS = 24  # a coverage of .95 has the standard error .04, over three or four coefficients .02
 EPSILONS = (1.0, 4.0)
+DISPERSION = 2.0  # given, of negative binomial counts
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCase:
-    """A regression on a table; bounds from common knowledge, (0, 1): a dummy."""
+    """A regression on a table; bounds from common knowledge, (0, 1): a dummy. cluster: one column,
+    or two. family: of a generalised linear model, empty for least squares.
+    """
 
     name: str
     y: str
     terms: tuple[str, ...]
     bounds: dict[str, tuple[float, float]]
-    cluster: str
-    logit: bool = False
+    cluster: tuple[str, ...]
+    family: str = ""
 
     @property
     def query(self) -> Query:
+        """Of maximum likelihood, and robust with a given dispersion of negative binomial counts."""
         formula = f"{self.y} ~ {' + '.join(self.terms)}"
-        if self.logit:
-            return Glm(formula, "binomial", target="likelihood", cluster=self.cluster)
-        return LinearRegression(formula, loss="squared", cluster=self.cluster)
+        cluster: Any = self.cluster[0] if len(self.cluster) == 1 else self.cluster
+        if not self.family:
+            return LinearRegression(formula, loss="squared", cluster=cluster)
+        if self.family == "negative_binomial":
+            return Glm(formula, self.family, dispersion=DISPERSION, cluster=cluster)
+        return Glm(formula, self.family, target="likelihood", cluster=cluster)  # type: ignore[arg-type]
 
-    def columns(self, clusters: int) -> tuple[Column, ...]:
-        levels = tuple(f"c{k}" for k in range(clusters))
+    def columns(self, clusters: tuple[int, ...]) -> tuple[Column, ...]:
+        """The schema's, clusters last."""
         return (
             *(_column(name, *ends) for name, ends in self.bounds.items()),
-            Column(self.cluster, ColumnKind.CATEGORICAL, 0, clusters - 1, levels),
+            *(_levels(name, size) for name, size in zip(self.cluster, clusters, strict=True)),
         )
 
+    def groups(self, table: dict[str, Any]) -> Any:
+        """(n,) or (n, 2) codes."""
+        codes = np.column_stack([table[name].astype(int) for name in self.cluster])
+        return codes[:, 0] if len(self.cluster) == 1 else codes
+
     def fit(self, table: dict[str, Any], **more: Any) -> Any:
+        """The textbook's."""
         X = np.column_stack([np.ones(len(table[self.y])), *(table[name] for name in self.terms)])
-        if self.logit:
+        if self.family == "binomial":
             return sm.Logit(table[self.y], X).fit(disp=0, **more)
+        if self.family:
+            law = {
+                "poisson": sm.families.Poisson(),
+                "gamma": sm.families.Gamma(sm.families.links.Log()),
+                "negative_binomial": sm.families.NegativeBinomial(alpha=DISPERSION),
+            }[self.family]
+            return sm.GLM(table[self.y], X, law).fit(**more)
         return sm.OLS(table[self.y], X).fit(**more)
 
 
@@ -73,44 +97,90 @@ CASES = (
         "math",
         ("small", "free", "exp"),
         {"math": (300, 800), "small": (0, 1), "free": (0, 1), "exp": (0, 45)},
-        "sch",
+        ("sch",),
     ),
     ClusterCase(
         "chem97",
         "score",
         ("female", "age", "gcse"),
         {"score": (0, 10), "female": (0, 1), "age": (-6, 5), "gcse": (0, 8)},
-        "lea",
+        ("lea",),
     ),
     ClusterCase(
         "chem97",
         "top",
         ("female", "age", "gcse"),
         {"top": (0, 1), "female": (0, 1), "age": (-6, 5), "gcse": (0, 8)},
-        "lea",
-        logit=True,
+        ("lea",),
+        "binomial",
     ),
     ClusterCase(
         "evals",
         "y",
         ("studage", "lectage", "service"),
         {"y": (1, 5), "studage": (2, 8), "lectage": (1, 6), "service": (0, 1)},
-        "dept",
+        ("dept",),
     ),
     ClusterCase(
         "adult",
         "hours",
         ("age", "female", "educ"),
         {"hours": (1, 99), "age": (17, 90), "female": (0, 1), "educ": (1, 16)},
-        "occupation",
+        ("occupation",),
     ),
     ClusterCase(
         "adult",
         "rich",
         ("age", "female", "educ"),
         {"rich": (0, 1), "age": (17, 90), "female": (0, 1), "educ": (1, 16)},
-        "occupation",
-        logit=True,
+        ("occupation",),
+        "binomial",
+    ),
+    *(
+        ClusterCase(
+            "rwm",
+            "docvis",
+            ("outwork", "female", "kids"),
+            {"docvis": (0, 150), "outwork": (0, 1), "female": (0, 1), "kids": (0, 1)},
+            ("age",),
+            family,
+        )
+        for family in ("poisson", "negative_binomial")
+    ),
+    ClusterCase(
+        "wages",
+        "wage",
+        ("educ", "female"),
+        {"wage": (1, 2_000), "educ": (0, 21), "female": (0, 1)},
+        ("age",),
+        "gamma",
+    ),
+    ClusterCase(
+        "adult",
+        "hours",
+        ("age", "female"),
+        {"hours": (1, 99), "age": (17, 90), "female": (0, 1)},
+        ("occupation",),
+        "poisson",
+    ),
+    *(
+        ClusterCase(
+            "adult",
+            "hours",
+            ("age", "female"),
+            {"hours": (1, 99), "age": (17, 90), "female": (0, 1)},
+            ("occupation", "educ"),
+            family,
+        )
+        for family in ("", "poisson")
+    ),
+    ClusterCase(
+        "flights",
+        "late",
+        ("distance", "hour"),
+        {"late": (0, 1), "distance": (0, 5_000), "hour": (0, 24)},
+        ("carrier", "month"),
+        "binomial",
     ),
 )
 
@@ -120,7 +190,14 @@ def _column(name: str, lower: float, upper: float) -> Column:
     return Column(name, kind, lower, upper)
 
 
-def facts_of(case: ClusterCase, table: dict[str, Any], n: int, clusters: int) -> DatasetFacts:
+def _levels(name: str, size: int) -> Column:
+    levels = tuple(f"c{k}" for k in range(size))
+    return Column(name, ColumnKind.CATEGORICAL, 0, size - 1, levels)
+
+
+def facts_of(
+    case: ClusterCase, table: dict[str, Any], n: int, clusters: tuple[int, ...]
+) -> DatasetFacts:
     """With the profile of a table's own quantiles."""
     columns = case.columns(clusters)
     profile = {
@@ -129,39 +206,46 @@ def facts_of(case: ClusterCase, table: dict[str, Any], n: int, clusters: int) ->
         )
         if c.kind is ColumnKind.BOOLEAN
         else ColumnProfile(quantiles=tuple(np.quantile(table[c.name], PROFILE_PROBABILITIES)))
-        for c in columns[:-1]
+        for c in columns[: len(case.bounds)]
     }
     return DatasetFacts("t", "t", 1, "version", n, Schema(columns), Profile(profile))
 
 
-def resampled(table: dict[str, Any], cluster: str, rng: np.random.Generator) -> dict[str, Any]:
-    """As many clusters, drawn with replacement and numbered anew."""
-    codes = table[cluster].astype(int)
-    rows = [np.flatnonzero(codes == g) for g in range(codes.max() + 1)]
-    drawn = rng.integers(0, len(rows), len(rows))
-    index = np.concatenate([rows[g] for g in drawn])
-    found = {name: values[index] for name, values in table.items()}
-    sizes = [len(rows[g]) for g in drawn]
-    return found | {cluster: np.repeat(np.arange(len(rows), dtype=float), sizes)}
+def resampled(
+    table: dict[str, Any], cluster: tuple[str, ...], rng: np.random.Generator
+) -> dict[str, Any]:
+    """As many clusters, drawn with replacement and numbered anew. Of two columns the levels of each
+    are drawn apart, and a record is drawn as often as both of its levels together (Owen 2007).
+    """
+    index, codes = np.arange(len(table[cluster[0]])), dict[str, Any]()
+    for name in cluster:
+        own = table[name].astype(int)[index]
+        rows = [np.flatnonzero(own == g) for g in range(int(table[name].max()) + 1)]
+        drawn = rng.integers(0, len(rows), len(rows))
+        kept = np.concatenate([rows[g] for g in drawn])
+        sizes = [len(rows[g]) for g in drawn]
+        index, codes = index[kept], {other: code[kept] for other, code in codes.items()}
+        codes[name] = np.repeat(np.arange(len(rows), dtype=float), sizes)
+    return {name: values[index] for name, values in table.items()} | codes
 
 
 def measured(
-    case: ClusterCase, samples: Any, truth: Any, clusters: int, public: dict[str, Any]
+    case: ClusterCase, samples: Any, truth: Any, clusters: tuple[int, ...], public: dict[str, Any]
 ) -> None:
     """Prints a line for each ε."""
     samples = list(samples)
     by_row, by_cluster = [], []
     for sample in samples:
-        groups = {"groups": sample[case.cluster].astype(int)}
+        groups = {"groups": case.groups(sample)}
         row = case.fit(sample, cov_type="HC1")
         own = case.fit(sample, cov_type="cluster", cov_kwds=groups)
         by_row.append((row.params, 1.96 * row.bse))
-        by_cluster.append((own.params, student.ppf(0.975, clusters - 1) * own.bse))
+        by_cluster.append((own.params, student.ppf(0.975, min(clusters) - 1) * own.bse))
     said = [f"{np.mean([np.abs(b - truth) < h for b, h in x]):.2f}" for x in (by_row, by_cluster)]
-    wider = np.median([o[1] / r[1] for o, r in zip(by_cluster, by_row, strict=True)], axis=0)
+    wider = np.nanmedian([o[1] / r[1] for o, r in zip(by_cluster, by_row, strict=True)], axis=0)
     print(
-        f"{case.name} {case.y}: n = {len(samples[0][case.y]):,}, G = {clusters}; textbook covers",
-        f"by row {said[0]}, by cluster {said[1]}; width by cluster over by row",
+        f"{case.name} {case.y} {case.family}: n = {len(samples[0][case.y]):,}, G = {clusters};",
+        f"textbook covers by row {said[0]}, by cluster {said[1]}; width by cluster over by row",
         np.round(wider, 1),
     )
     for epsilon in EPSILONS:
@@ -178,32 +262,33 @@ def measured(
                     widths.append((ends[1] - ends[0]) / 2 / half[k])
         print(
             f"  epsilon {epsilon:g}: covered {np.mean(hits):.3f}, given {np.mean(given):.2f},",
-            f"width {np.median(widths):.2f}",
+            f"width {np.nanmedian(widths):.2f}",
         )
 
 
 def of_table(case: ClusterCase, directory: Path, rng: np.random.Generator) -> None:
     frame = pd.read_csv(directory / f"{case.name}.csv")
-    names = [*case.bounds, case.cluster]
-    table = {name: frame[name].to_numpy(dtype=float) for name in names}
-    codes = np.unique(table[case.cluster], return_inverse=True)[1]
-    table[case.cluster] = codes.astype(float)
+    names = dict.fromkeys((*case.bounds, *case.cluster))
+    table = {name: frame[name].to_numpy() for name in names}
+    for name in case.cluster:
+        table[name] = np.unique(table[name], return_inverse=True)[1].astype(float)
     for name, (lower, upper) in case.bounds.items():
-        table[name] = np.clip(table[name], lower, upper)
+        table[name] = np.clip(table[name].astype(float), lower, upper)
     samples = (resampled(table, case.cluster, rng) for _ in range(REPS))
-    measured(case, samples, case.fit(table).params, int(codes.max()) + 1, table)
+    clusters = tuple(int(table[name].max()) + 1 for name in case.cluster)
+    measured(case, samples, case.fit(table).params, clusters, table)
 
 
 SIMULATED = ClusterCase(
-    "simulated", "y", ("x", "z"), {"y": (-15, 15), "x": (-5, 5), "z": (-5, 5)}, "g"
+    "simulated", "y", ("x", "z"), {"y": (-15, 15), "x": (-5, 5), "z": (-5, 5)}, ("g",)
 )
 
 
 def simulated(
     n: int, G: int, icc: float, rng: np.random.Generator, *, skewed: bool = False
 ) -> dict[str, Any]:
-    """y = 1 + x + z + error of variance 1, of which a share `icc` is common to a cluster; half of the
-    variance of x is between clusters, none of z's; clusters of unequal sizes (Dirichlet, 3)."""
+    """y = 1 + x + z + error of variance 1, of which a share `icc` is common to a cluster; half of
+    the variance of x is between clusters, none of z's; clusters of unequal sizes (Dirichlet, 3)."""
     g = rng.choice(G, n, p=rng.dirichlet(np.full(G, 3.0)))
     x = np.sqrt(0.5) * (rng.normal(size=G)[g] + rng.normal(size=n))
     z, own = rng.normal(size=n), rng.normal(size=n)
@@ -237,7 +322,7 @@ def main() -> None:
     for n, G, icc, skewed in () if asked else LAWS:
         print(f"icc {icc:g}{', skewed' if skewed else ''}")
         samples = [simulated(n, G, icc, rng, skewed=skewed) for _ in range(REPS)]
-        measured(SIMULATED, samples, np.ones(3), G, samples[0])
+        measured(SIMULATED, samples, np.ones(3), (G,), samples[0])
 
 
 if __name__ == "__main__":

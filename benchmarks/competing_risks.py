@@ -31,7 +31,8 @@ DELTA = 1e-6
 LEVEL = 0.05
 MGUS2 = """with(survival::mgus2, data.frame(time = ifelse(pstat == 0, futime, ptime),
 cause = ifelse(pstat == 0, 2 * death, 1)))"""
-TRANSPLANT = """with(subset(survival::transplant, futime > 0), data.frame(time = futime, cause = as.integer(event) - 1))"""
+TRANSPLANT = """with(subset(survival::transplant, futime > 0),
+  data.frame(time = futime, cause = as.integer(event) - 1))"""
 MELANOMA = """with(MASS::Melanoma, data.frame(time, cause = c(1, 0, 2)[status]))"""
 COLON = "with(subset(survival::colon, etype == 2), data.frame(time, status, node4))"
 

@@ -113,7 +113,10 @@ def line(n: int, epsilon: float, large: Truth, *, profiled: bool) -> Iterator[st
     if profiled:
         other, _ = table(100_000, 998)
         names = ("normal", "skewed", "beta")
-        known = {k: ColumnProfile(quantiles=tuple(np.quantile(other[k], PROFILE_PROBABILITIES))) for k in names}  # fmt: skip
+        known = {
+            k: ColumnProfile(quantiles=tuple(np.quantile(other[k], PROFILE_PROBABILITIES)))
+            for k in names
+        }
         facts = replace(facts, profile=Profile(known))
     planned = KIND.plan(facts, Describe(by="group"), offer(epsilon))
     errors: dict[str, list[float]] = defaultdict(list)
@@ -124,7 +127,12 @@ def line(n: int, epsilon: float, large: Truth, *, profiled: bool) -> Iterator[st
         mine = Truth(own, gone)
         for column in found.columns:
             for place, group in enumerate(column.groups):
-                pairs = zip(figures(group), mine.figures(column, place), large.figures(column, place), strict=True)  # fmt: skip
+                pairs = zip(
+                    figures(group),
+                    mine.figures(column, place),
+                    large.figures(column, place),
+                    strict=True,
+                )
                 for figure, (name, plain), (_, truth) in pairs:
                     low, high = figure.confidence_interval
                     held[name].append(low <= truth <= high)
@@ -134,7 +142,11 @@ def line(n: int, epsilon: float, large: Truth, *, profiled: bool) -> Iterator[st
                         )
                         errors[f"{name} {column.column} {place} plain"].append((plain - truth) ** 2)
     for name, hits in held.items():
-        ratios = [np.sqrt(np.mean(v) / np.mean(errors[f"{k} plain"])) for k, v in errors.items() if k.startswith(f"{name} ") and not k.endswith("plain")]  # fmt: skip
+        ratios = [
+            np.sqrt(np.mean(v) / np.mean(errors[f"{k} plain"]))
+            for k, v in errors.items()
+            if k.startswith(f"{name} ") and not k.endswith("plain")
+        ]
         yield f"{name} {np.median(ratios):.2f}, {np.mean(hits):.3f}"
 
 

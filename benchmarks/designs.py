@@ -2,7 +2,8 @@
 """Simulated regressions: (X (n, p), y (n,)) from a seed, the true slopes, and the public bounds of
 their columns.
 
-    clean           x of unit variance with AR(.5) correlation, slopes 1, intercept 0, errors N(0, .5²)
+    clean           x of unit variance with AR(.5) correlation, slopes 1, intercept 0,
+                    errors N(0, .5²)
     t4              errors t(4), scaled to sd .5
     contaminated    the first 5 % of the records replaced: y ~ N(12, .1²), every x ~ N(5, .1²)
 

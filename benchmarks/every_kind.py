@@ -5,8 +5,9 @@ analysis without privacy.
 `python -m benchmarks every_kind` prints a Markdown table and one JSON line. For each n and ε a cell
 has
 
-    a, b    a: root mean square error over that of the usual estimator (least squares, maximum likelihood, Kaplan and Meier, SciPy's)
-            on the same tables, about the truth of the law that they are drawn from; b: the share of 95 % intervals that
+    a, b    a: root mean square error over that of the usual estimator (least squares, maximum
+            likelihood, Kaplan and Meier, SciPy's) on the same tables, about the truth of the law
+            that they are drawn from; b: the share of 95 % intervals that
             hold it. Counts and sums are about the table, whose own number an interval has to hold.
     level   of a test: the share of p-values below .05 of tables without an effect.
 
@@ -69,7 +70,9 @@ from reticent_server.mechanisms import column_registry, registry
 
 Table = dict[str, Any]
 SIZES, EPSILONS = (2000, 20_000, 200_000), (0.5, 1.0, 4.0)
-RUNS = dict(zip(SIZES, map(int, os.environ.get("EVERY_KIND_RUNS", "40,20,6").split(",")), strict=True))  # fmt: skip
+RUNS = dict(
+    zip(SIZES, map(int, os.environ.get("EVERY_KIND_RUNS", "40,20,6").split(",")), strict=True)
+)
 ASKED = [name for name in os.environ.get("EVERY_KIND_LINES", "").split(",") if name]
 NUMERIC, INTEGER, BOOLEAN, LEVELS = (
     ColumnKind.NUMERIC,
@@ -78,7 +81,8 @@ NUMERIC, INTEGER, BOOLEAN, LEVELS = (
     ColumnKind.CATEGORICAL,
 )
 COLUMNS = (
-    *(Column(name, NUMERIC, -20.0, 20.0) for name in ("y", "x", "z", "skewed_y", "jump_y", "did_y")),
+    *(Column(name, NUMERIC, -20.0, 20.0) for name in ("y", "x", "z", "skewed_y", "jump_y",
+            "did_y")),
     Column("amount", NUMERIC, 0.001, 200.0),
     Column("time", NUMERIC, 0.0, 8.0),
     Column("running", NUMERIC, -1.0, 1.0),
@@ -89,7 +93,11 @@ COLUMNS = (
 )  # fmt: skip
 SHARES = np.array([0.4, 0.3, 0.2, 0.1])
 SLOPES = np.array([1.0, 0.5, -0.3])
-COUNTS, AMOUNTS, ODDS = np.array([0.5, 0.4, 0.2]), np.array([1.0, 0.3, 0.2]), np.array([-0.5, 0.6, 0.3])  # fmt: skip
+COUNTS, AMOUNTS, ODDS = (
+    np.array([0.5, 0.4, 0.2]),
+    np.array([1.0, 0.3, 0.2]),
+    np.array([-0.5, 0.6, 0.3]),
+)
 HAZARD, CENSORED, CUTS = 0.4, 8.0, (1.0, 2.0, 4.0, 6.0)
 JUMP, EFFECT, SPREAD = 0.5, 0.5, float(np.sqrt(1 + 0.25 + 0.09 - 0.15))  # sd of y
 BINS = (-20.0, -1.0, 0.0, 1.0, 2.0, 3.0, 20.0)
@@ -108,7 +116,8 @@ def table(n: int, rng: Any) -> Table:
         "z": z,
         "skewed_y": X @ SLOPES + rng.exponential(size=n) - 1,
         "jump_y": running + JUMP * (running >= 0) + rng.normal(size=n),
-        "did_y": 0.3 * treated + 0.1 * period + EFFECT * (treated & (period >= 3)) + rng.normal(size=n),
+        "did_y": 0.3 * treated + 0.1 * period + EFFECT * (treated & (period >= 3))
+        + rng.normal(size=n),
         "amount": np.maximum(rng.gamma(2, np.exp(X @ AMOUNTS) / 2), 0.001),
         "time": np.minimum(died_at, CENSORED),
         "running": running,
@@ -142,7 +151,8 @@ class Analysis:
 def facts(n: int) -> DatasetFacts:
     other = table(100_000, np.random.default_rng(1))
     known = {
-        c.name: ColumnProfile(counts=tuple(np.bincount(other[c.name].astype(int), minlength=int(c.upper) + 1).astype(float)))
+        c.name: ColumnProfile(counts=tuple(
+            np.bincount(other[c.name].astype(int), minlength=int(c.upper) + 1).astype(float)))
         if c.kind in {BOOLEAN, LEVELS}
         else ColumnProfile(quantiles=tuple(np.quantile(other[c.name], PROFILE_PROBABILITIES)))
         for c in COLUMNS
@@ -247,7 +257,9 @@ def middle_regression(t: Table) -> Any:
 def two_ways(t: Table) -> Any:
     """The effect of a differences in differences of repeated cross-sections."""
     dummies = [t["period"] == k for k in range(1, 5)]
-    X = np.column_stack([np.ones(len(t["y"])), t["treated"], *dummies, t["treated"] * (t["period"] >= 3)])  # fmt: skip
+    X = np.column_stack(
+        [np.ones(len(t["y"])), t["treated"], *dummies, t["treated"] * (t["period"] >= 3)]
+    )
     return np.linalg.lstsq(X, t["did_y"], rcond=None)[0][-1:]
 
 
@@ -296,39 +308,71 @@ QUARTERS = (0.25, 0.5, 0.75)
 P = lambda result: [result["p_value"]]  # noqa: E731
 EFFECT_OF = one("effect", "effect_interval")
 LINES = (
-    Analysis("count", Count("x > 0.5"), one(), lambda t: np.array([np.sum(t["x"] > 0.5)]), expected=lambda n: n * stats.norm.sf(0.5)),
-    Analysis("sum", Sum("y"), one(), lambda t: np.array([np.sum(t["y"])]), expected=lambda n: n * 1.0),
+    Analysis("count", Count("x > 0.5"), one(), lambda t: np.array([np.sum(t["x"] > 0.5)]),
+        expected=lambda n: n * stats.norm.sf(0.5)),
+    Analysis("sum", Sum("y"), one(), lambda t: np.array([np.sum(t["y"])]),
+        expected=lambda n: n * 1.0),
     Analysis("mean", Mean("y"), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
-    Analysis("histogram", Histogram("y", BINS), many("values", "confidence_intervals"), lambda t: np.histogram(t["y"], BINS)[0] * 1.0, expected=lambda n: n * np.diff(stats.norm.cdf(BINS, 1.0, SPREAD))),
-    Analysis("crosstab", Crosstab(("g", "half")), many("values", "interval_half_width"), lambda t: np.histogram2d(t["g"], t["half"], (4, 2))[0].ravel(), expected=lambda n: np.repeat(n * SHARES / 2, 2), p=lambda r: [r["independence"]["p_value"]]),
-    Analysis("describe", Describe(("y", "x", "g")), described, lambda t: np.array([np.mean(t["y"]), *np.quantile(t["y"], QUARTERS)]), [1.0, *stats.norm.ppf(QUARTERS, 1.0, SPREAD)]),
-    Analysis("quantiles", Quantiles("y", QUARTERS), many("values", "confidence_intervals"), lambda t: np.quantile(t["y"], QUARTERS), stats.norm.ppf(QUARTERS, 1.0, SPREAD)),
+    Analysis("histogram", Histogram("y", BINS), many("values", "confidence_intervals"),
+        lambda t: np.histogram(t["y"], BINS)[0] * 1.0,
+        expected=lambda n: n * np.diff(stats.norm.cdf(BINS, 1.0, SPREAD))),
+    Analysis("crosstab", Crosstab(("g", "half")), many("values", "interval_half_width"),
+        lambda t: np.histogram2d(t["g"], t["half"], (4, 2))[0].ravel(),
+        expected=lambda n: np.repeat(n * SHARES / 2, 2),
+        p=lambda r: [r["independence"]["p_value"]]),
+    Analysis("describe", Describe(("y", "x", "g")), described,
+        lambda t: np.array([np.mean(t["y"]), *np.quantile(t["y"], QUARTERS)]),
+        [1.0, *stats.norm.ppf(QUARTERS, 1.0, SPREAD)]),
+    Analysis("quantiles", Quantiles("y", QUARTERS), many("values", "confidence_intervals"),
+        lambda t: np.quantile(t["y"], QUARTERS), stats.norm.ppf(QUARTERS, 1.0, SPREAD)),
     Analysis("median", Median("y"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
-    Analysis("median, propose–test–release", Median("y", "ptr"), one(), lambda t: np.array([np.median(t["y"])]), [1.0]),
-    Analysis("iqr", Iqr("y"), one(), lambda t: np.array([np.ptp(np.quantile(t["y"], (0.25, 0.75)))]), [2 * SPREAD * stats.norm.ppf(0.75)]),
-    Analysis("m_estimate", MEstimateQuery("y", tuning=1.5), one(), lambda t: np.array([np.mean(t["y"])]), [1.0]),
-    Analysis("location_scale", LocationScale("y"), location, lambda t: np.array([np.mean(t["y"]), np.std(t["y"])]), [1.0, SPREAD]),
-    Analysis("depth_median", DepthMedian(("x", "z"), directions=100), many("point", ""), lambda t: np.array([np.median(t["x"]), np.median(t["z"])]), [0.0, 0.0]),
-    Analysis("linear_regression", LinearRegression("y ~ x + z"), of_terms(), least_squares("x", "z"), SLOPES),
-    Analysis("linear_regression, skewed errors, squared loss", LinearRegression("skewed_y ~ x + z", loss="squared"), of_terms(1, 2), lambda t: least_squares("x", "z", y="skewed_y")(t)[1:], SLOPES[1:]),
-    Analysis("glm, binomial", Glm("yes ~ x + z", "binomial"), of_terms(), model(sm.families.Binomial(), "yes"), ODDS),
-    Analysis("glm, poisson", Glm("number ~ x + z", "poisson"), of_terms(), model(sm.families.Poisson(), "number"), COUNTS),
-    Analysis("glm, gamma", Glm("amount ~ x + z", "gamma"), of_terms(), model(sm.families.Gamma(sm.families.links.Log()), "amount"), AMOUNTS),
-    Analysis("quantile_regression, .5", QuantileRegression("y ~ x + z"), first(of_terms(), "fits"), middle_regression, SLOPES),
-    Analysis("did", Did("did_y", "treated", "period", start=3.0), named("did("), two_ways, [EFFECT]),
-    Analysis("discontinuity", Discontinuity("jump_y", "running", 0.0, 0.5), of_terms(1), local_linear, [JUMP]),
-    Analysis("hypothesis_test, Wald", HypothesisTest("jump_y ~ running + x + z", ("x = 0", "z = 0")), p=P),
-    Analysis("hypothesis_test, score", HypothesisTest("half ~ x + z", ("x = 0", "z = 0"), "score", "binomial"), p=P),
-    Analysis("survival_curve", SurvivalCurve("time", "died", cuts=CUTS), survival, kaplan_meier, [survival_at(c) for c in CUTS]),
+    Analysis("median, propose–test–release", Median("y", "ptr"), one(),
+        lambda t: np.array([np.median(t["y"])]), [1.0]),
+    Analysis("iqr", Iqr("y"), one(),
+        lambda t: np.array([np.ptp(np.quantile(t["y"], (0.25, 0.75)))]),
+        [2 * SPREAD * stats.norm.ppf(0.75)]),
+    Analysis("m_estimate", MEstimateQuery("y", tuning=1.5), one(),
+        lambda t: np.array([np.mean(t["y"])]), [1.0]),
+    Analysis("location_scale", LocationScale("y"), location,
+        lambda t: np.array([np.mean(t["y"]), np.std(t["y"])]), [1.0, SPREAD]),
+    Analysis("depth_median", DepthMedian(("x", "z"), directions=100), many("point", ""),
+        lambda t: np.array([np.median(t["x"]), np.median(t["z"])]), [0.0, 0.0]),
+    Analysis("linear_regression", LinearRegression("y ~ x + z"), of_terms(),
+        least_squares("x", "z"), SLOPES),
+    Analysis("linear_regression, skewed errors, squared loss",
+        LinearRegression("skewed_y ~ x + z", loss="squared"), of_terms(1, 2),
+        lambda t: least_squares("x", "z", y="skewed_y")(t)[1:], SLOPES[1:]),
+    Analysis("glm, binomial", Glm("yes ~ x + z", "binomial"), of_terms(),
+        model(sm.families.Binomial(), "yes"), ODDS),
+    Analysis("glm, poisson", Glm("number ~ x + z", "poisson"), of_terms(),
+        model(sm.families.Poisson(), "number"), COUNTS),
+    Analysis("glm, gamma", Glm("amount ~ x + z", "gamma"), of_terms(),
+        model(sm.families.Gamma(sm.families.links.Log()), "amount"), AMOUNTS),
+    Analysis("quantile_regression, .5", QuantileRegression("y ~ x + z"), first(of_terms(), "fits"),
+        middle_regression, SLOPES),
+    Analysis("did", Did("did_y", "treated", "period", start=3.0), named("did("), two_ways,
+        [EFFECT]),
+    Analysis("discontinuity", Discontinuity("jump_y", "running", 0.0, 0.5), of_terms(1),
+        local_linear, [JUMP]),
+    Analysis("hypothesis_test, Wald",
+        HypothesisTest("jump_y ~ running + x + z", ("x = 0", "z = 0")), p=P),
+    Analysis("hypothesis_test, score",
+        HypothesisTest("half ~ x + z", ("x = 0", "z = 0"), "score", "binomial"), p=P),
+    Analysis("survival_curve", SurvivalCurve("time", "died", cuts=CUTS), survival, kaplan_meier,
+        [survival_at(c) for c in CUTS]),
     Analysis("log_rank", LogRank("time", "died", "g"), p=P),
-    Analysis("hazard_regression", HazardRegression("Surv(time, died) ~ x"), of_terms(), proportional, [HAZARD]),
-    Analysis("t_test", TTest("did_y", "treated"), EFFECT_OF, lambda t: np.array([np.mean(t["did_y"][t["treated"] == 0]) - np.mean(t["did_y"][t["treated"] == 1])]), [-0.3 - 0.4 * EFFECT]),
+    Analysis("hazard_regression", HazardRegression("Surv(time, died) ~ x"), of_terms(),
+        proportional, [HAZARD]),
+    Analysis("t_test", TTest("did_y", "treated"), EFFECT_OF,
+        lambda t: np.array([-np.diff([np.mean(t["did_y"][t["treated"] == k]) for k in (0, 1)])[0]]),
+        [-0.3 - 0.4 * EFFECT]),
     Analysis("t_test, no effect", TTest("y", "half"), p=P),
     Analysis("anova, no effect", Anova("y", "g"), p=P),
     Analysis("mann_whitney, no effect", MannWhitney("y", "half"), p=P),
     Analysis("kruskal, no effect", Kruskal("y", "g"), p=P),
     Analysis("proportion_test, no effect", ProportionTest("died", "half"), p=P),
-    Analysis("correlation", Correlation(("x", "z")), EFFECT_OF, lambda t: np.array([np.corrcoef(t["x"], t["z"])[0, 1]]), [0.5]),
+    Analysis("correlation", Correlation(("x", "z")), EFFECT_OF,
+        lambda t: np.array([np.corrcoef(t["x"], t["z"])[0, 1]]), [0.5]),
     Analysis("ks_test, no effect", KsTest("y", "half"), p=P),
 )  # fmt: skip
 

@@ -5,7 +5,8 @@ with noise that is not secure.
 Records are centred and scaled by told means and deviations and scaled down to norms ‖x‖ ≤ 1, |y| ≤
 1 (told bounds). In each of T = 3 rounds
 
-    Ĥ = X̂ᵀX̂/k,  X̂ = SX + √g N,      S (k, n), N (k, d) standard normal: the rows of X̂ are k draws from N(0, XᵀX + gI);
+    Ĥ = X̂ᵀX̂/k,  X̂ = SX + √g N,      S (k, n), N (k, d) standard normal: the rows of X̂ are k
+                                     draws from N(0, XᵀX + gI);
     b = Xᵀ clip(y − Xθ, 1) + σz,       θ ← θ + Ĥ⁻¹b.
 
 g = max(0, γ − λ̃) with λ̃ a noisy lower bound of λ_min(XᵀX): what the data's own spread hides needs

@@ -297,7 +297,8 @@ def _least(held: FloatArray) -> str:
 
 def main() -> None:
     print(
-        "| question | table | n | ε | covered | given | width | error | warned | textbook | mean reply |"
+        "| question | table | n | ε | covered | given | width | error | warned | textbook | mean "
+        "reply |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for case in cases():

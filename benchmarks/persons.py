@@ -4,7 +4,8 @@ how long large ones take.
 
 A line for each model and each law of tables (`PANELS`), one JSON object each:
 
-    error     root mean square distance of the coefficients from those of the law, over that of least squares or maximum likelihood on
+    error     root mean square distance of the coefficients from those of the law, over that of
+              least squares or maximum likelihood on
               the same tables
     width     the median ratio of standard errors to the usual fit's, cluster-robust
     coverage  of 95 % intervals, where there are any; told: the share of coefficients that have one
@@ -120,15 +121,18 @@ class Panel:
 
 def _panels() -> Iterator[Panel]:
     for persons, m, sizes, epsilon in (
-        (5000, 8, "equal", 1), (5000, 8, "mixed", 1), (5000, 8, "equal", 0.5), (20_000, 8, "mixed", 1), (1000, 4, "equal", 4),
+        (5000, 8, "equal", 1), (5000, 8, "mixed", 1), (5000, 8, "equal", 0.5),
+        (20_000, 8, "mixed", 1), (1000, 4, "equal", 4),
         (1000, 8, "equal", 4),
     ):  # fmt: skip
         yield Panel("pooled", persons, m, sizes, epsilon)
         yield Panel("pooled", persons, m, sizes, epsilon, "huber")
     yield Panel("within", 5000, 8, "equal", 1, "huber")
     for persons, m, sizes, epsilon in (
-        (5000, 8, "equal", 1), (5000, 4, "equal", 1), (5000, 20, "equal", 1), (5000, 4, "mixed", 1), (5000, 8, "mixed", 1), (5000, 20, "mixed", 1),
-        (5000, 8, "informative", 1), (5000, 8, "equal", 0.5), (1000, 8, "equal", 1), (1000, 8, "equal", 4), (20_000, 8, "equal", 1),
+        (5000, 8, "equal", 1), (5000, 4, "equal", 1), (5000, 20, "equal", 1), (5000, 4, "mixed", 1),
+        (5000, 8, "mixed", 1), (5000, 20, "mixed", 1),
+        (5000, 8, "informative", 1), (5000, 8, "equal", 0.5), (1000, 8, "equal", 1),
+        (1000, 8, "equal", 4), (20_000, 8, "equal", 1),
         (20_000, 8, "mixed", 1), (20_000, 4, "mixed", 1),
     ):  # fmt: skip
         yield Panel("within", persons, m, sizes, epsilon)
@@ -159,7 +163,9 @@ def table(panel: Panel, persons: int, seed: int) -> tuple[dict[str, FloatArray],
         rows = rng.normal(size=shape)
         rows[:, 1:] *= np.sqrt(1 - AUTOREGRESSION**2)
         rows = lfilter([1], [1, -AUTOREGRESSION], rows, axis=1)
-        y = sum(x) * 0.5 + (own + rows if goes is not None else np.sqrt(0.3) * own + np.sqrt(0.7) * rows)  # fmt: skip
+        y = sum(x) * 0.5 + (
+            own + rows if goes is not None else np.sqrt(0.3) * own + np.sqrt(0.7) * rows
+        )
     else:
         y = _response(panel.model, 0.5 * x[0] - 0.3 * x[1], normal(1 / 3, own))
     absent = np.arange(panel.m)[None, :] >= _sizes(panel, own, rng)
@@ -199,9 +205,13 @@ def facts(panel: Panel) -> DatasetFacts:
     for c in panel.schema.columns:
         values = columns[c.name][~absent]
         if c.kind is ColumnKind.BOOLEAN:
-            known[c.name] = ColumnProfile(counts=tuple(np.bincount(values.astype(int), minlength=2) * 1.0))  # fmt: skip
+            known[c.name] = ColumnProfile(
+                counts=tuple(np.bincount(values.astype(int), minlength=2) * 1.0)
+            )
         else:
-            known[c.name] = ColumnProfile(quantiles=tuple(np.quantile(values, PROFILE_PROBABILITIES)))  # fmt: skip
+            known[c.name] = ColumnProfile(
+                quantiles=tuple(np.quantile(values, PROFILE_PROBABILITIES))
+            )
     return DatasetFacts("b", "b", 1, "v", panel.persons, panel.schema, Profile(known))
 
 
@@ -241,7 +251,9 @@ def _deviations(values: Any, used: Any, T: Any, m: int) -> Any:
 def _scores(model: str, y: Any, mu: Any) -> tuple[Any, Any]:
     if model == "gamma":
         return (y - mu) / mu, np.ones_like(mu)
-    return y - mu, mu * (1 - mu) if model == "binomial" else mu if model == "poisson" else np.ones_like(mu)  # fmt: skip
+    return y - mu, mu * (
+        1 - mu
+    ) if model == "binomial" else mu if model == "poisson" else np.ones_like(mu)
 
 
 @lru_cache(maxsize=64)
@@ -321,13 +333,17 @@ def stored(rows: int, m: int) -> tuple[Stored, DatasetFacts]:
         rng, n = np.random.default_rng((FIRST_SEED, k)), min(PIECE, rows - start)
         x = rng.normal(size=(WIDE + 1, n))
         if m > 1:
-            x = np.sqrt(0.7) * x + np.sqrt(0.3) * np.repeat(rng.normal(size=(WIDE + 1, n // m)), m, axis=1)  # fmt: skip
+            x = np.sqrt(0.7) * x + np.sqrt(0.3) * np.repeat(
+                rng.normal(size=(WIDE + 1, n // m)), m, axis=1
+            )
         columns = dict(zip(names, x, strict=False)) | {"y": x.sum(axis=0)}
         if m > 1:
             columns[ABSENT_MASK] = np.zeros(n, np.bool_)
         batches.append(pa.RecordBatch.from_pydict({k: pa.array(v) for k, v in columns.items()}))
     unit = Unit("person", m) if m > 1 else Unit()
-    schema = Schema(tuple(Column(name, ColumnKind.NUMERIC, -40.0, 40.0) for name in [*names, "y"]), unit)  # fmt: skip
+    schema = Schema(
+        tuple(Column(name, ColumnKind.NUMERIC, -40.0, 40.0) for name in [*names, "y"]), unit
+    )
     sds = [1.0] * WIDE + [np.sqrt(WIDE + 1)]
     known = {
         c.name: ColumnProfile(quantiles=tuple(sd * norm.ppf(PROFILE_PROBABILITIES)))
@@ -347,7 +363,10 @@ def times(rows: int) -> dict[str, Any]:
     engines = {name: engine(reader, 2 << 30) for name, (reader, _) in tables.items()}
     for loss in ("squared", "huber"):
         query = LinearRegression("y ~ " + " + ".join(f"x{j}" for j in range(WIDE)), loss=loss)  # type: ignore[arg-type]
-        plans = {name: planning.plan(public, query, Privacy(1.0, 1e-6)) for name, (_, public) in tables.items()}  # fmt: skip
+        plans = {
+            name: planning.plan(public, query, Privacy(1.0, 1e-6))
+            for name, (_, public) in tables.items()
+        }
         clocks: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
         for _ in range(REPEATS + 1):
             for name, asked in plans.items():

@@ -6,9 +6,11 @@ A JSON object a line: error (root mean square of the slopes' errors, over that o
 the same tables), coverage of 95 % intervals where there are any, told: the share of coefficients
 that have one, and `resolved`: the share of the columns of which the profile tells the spread.
 
-    persons   5,000 persons of 2 to 8 rows, y = 2a + x1 + x2 + e, x an AR(.5) of its own and a normal effect of the person's, bounds ±30;
+    persons   5,000 persons of 2 to 8 rows, y = 2a + x1 + x2 + e, x an AR(.5) of its own and a
+              normal effect of the person's, bounds ±30;
               `effects="person"`, beside PanelOLS's estimate
-    wide      2,000 records, y = x1 − x2/2 + g + e, a factor of 3 levels, and further columns that the model does not read
+    wide      2,000 records, y = x1 − x2/2 + g + e, a factor of 3 levels, and further columns that
+              the model does not read
 
 PROFILES_TABLES  tables a line (20)
 PROFILES_LINES   lines whose name has one of these texts (all)
@@ -167,7 +169,10 @@ def one(line: ProfiledLine, seed: int) -> dict[str, Any] | None:
     result = answer(planned, block(columns, absent))
     slopes, k = line.slopes, len(line.slopes)
     told = np.array(result["estimable"][-k:], dtype=bool)
-    ends = np.array([e if e[0] is not None else (np.nan, np.nan) for e in result["confidence_intervals"][-k:]], dtype=float)  # fmt: skip
+    ends = np.array(
+        [e if e[0] is not None else (np.nan, np.nan) for e in result["confidence_intervals"][-k:]],
+        dtype=float,
+    )
     profiles = known.profile.columns if known.profile else {}
     return {
         "error": np.array(result["coefficients"][-k:]) - slopes,

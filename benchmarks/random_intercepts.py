@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random intercepts and exchangeable rows on real panels: `python -m benchmarks.random_intercepts DIR`.
+"""Random intercepts and exchangeable rows on real panels.
+
+    python -m benchmarks.random_intercepts DIR
 
 DIR holds wage_panel.csv (545 men, 8 years: linearmodels' data) and gapminder.csv (142 countries, 12
 years: causaldata's), each sorted by person with a column `person`. Samples of persons with
@@ -52,7 +54,8 @@ class PanelTable:
 PANELS = (
     PanelTable(
         "wage_panel", 8, "lwage", ("union", "married", "exper"), ("educ",),
-        {"lwage": (-4.0, 5.0), "union": (0.0, 1.0), "married": (0.0, 1.0), "exper": (0.0, 20.0), "educ": (0.0, 20.0)},
+        {"lwage": (-4.0, 5.0), "union": (0.0, 1.0), "married": (0.0, 1.0), "exper": (0.0, 20.0),
+            "educ": (0.0, 20.0)},
     ),
     PanelTable(
         "gapminder", 12, "life", ("income", "year"), ("africa",),
@@ -143,8 +146,14 @@ def line(panel: PanelTable, whole: dict[str, Any], n: int, epsilon: float) -> li
     head = f"| {panel.file} | {n:,} | {epsilon:g} |"
     refused = f"{np.mean(mixed['refused']):.0%}"
     return [
-        f"{head} gee, ρ = {rho:g} | {np.nanmean(gee['held']):.2f} ({_mean(gee['plain'])}) | {np.median(gee['width']):.2f} × | |",
-        f"{head} mixedlm ({refused} refused) | {_mean(mixed['held'])} ({_mean(mixed['plain'])}) | {_mean(mixed['width'])} × | {_mean(mixed['icc'])} |",
+        (
+            f"{head} gee, ρ = {rho:g} | {np.nanmean(gee['held']):.2f} ({_mean(gee['plain'])}) | "
+            f"{np.median(gee['width']):.2f} × | |"
+        ),
+        (
+            f"{head} mixedlm ({refused} refused) | {_mean(mixed['held'])} "
+            f"({_mean(mixed['plain'])}) | {_mean(mixed['width'])} × | {_mean(mixed['icc'])} |"
+        ),
     ]
 
 
@@ -175,7 +184,8 @@ def _mixed(query: Study, result: Any, formula: str, constant: tuple[str, ...]) -
 def main() -> None:
     directory = Path(sys.argv[1])
     print(
-        "| table | persons | ε | method | covered | width | ICC covered |\n|---|---|---|---|---|---|---|"
+        "| table | persons | ε | method | covered | width | ICC covered "
+        "|\n|---|---|---|---|---|---|---|"
     )
     for panel in PANELS:
         rows = pd.read_csv(directory / f"{panel.file}.csv")

@@ -2,17 +2,20 @@
 """Confirmatory factors from released studies: do intervals hold the whole table's parameters, how
 wide are they beside those without noise, and does the test of fit keep its level?
 
-Tables, which Rscript writes: HolzingerSwineford1939 of lavaan (301 pupils, nine tests, three factors) and
-bfi of psych (2,436 complete persons, 25 items, five factors). Samples are drawn with replacement;
-`normal` are samples of the normal law of the three-factor fit, under which the test of exact fit is
-right. The whole table's maximum likelihood (lavaan's, to rounding) is what intervals should hold. The
-profile is the table's own quantiles.
+Tables, which Rscript writes: HolzingerSwineford1939 of lavaan (301 pupils, nine tests, three
+factors) and bfi of psych (2,436 complete persons, 25 items, five factors). Samples are drawn with
+replacement; `normal` are samples of the normal law of the three-factor fit, under which the test of
+exact fit is right. The whole table's maximum likelihood (lavaan's, to rounding) is what intervals
+should hold. The profile is the table's own quantiles.
 
-    python -m benchmarks.structural [table ...]    SEM_SAMPLES (40), SEM_EPSILONS (1,4), SEM_N (10000)
+    python -m benchmarks.structural [table ...]
 
-given: share of samples with a fit. covered: by free parameters' 95 % intervals (in brackets by those of
-the same fit without noise); least: of one parameter; width: median, over that without noise. rejected: share of tests of exact fit with p < .05, with noise
-and without. rmsea, cfi: means, and those of the whole table.
+with the variables SEM_SAMPLES (40), SEM_EPSILONS (1,4) and SEM_N (10000).
+
+given: share of samples with a fit. covered: by free parameters' 95 % intervals (in brackets by
+those of the same fit without noise); least: of one parameter; width: median, over that without
+noise. rejected: share of tests of exact fit with p < .05, with noise and without. rmsea, cfi:
+means, and those of the whole table.
 """
 
 import os
@@ -89,7 +92,10 @@ def implied(fit: StructuralFit) -> FloatArray:
     factors = list(fit.loadings)
     L = np.array([[fit.loadings[f].get(c, 0.0) for f in factors] for c in fit.columns])
     F = np.array(
-        [[fit[f"{a} ~~ {b}"].est if (a, b) in pairs(factors) else fit[f"{b} ~~ {a}"].est for b in factors] for a in factors]
+        [
+            [fit[f"{a} ~~ {b}" if (a, b) in pairs(factors) else f"{b} ~~ {a}"].est for b in factors]
+            for a in factors
+        ]
     )  # fmt: skip
     return L @ F @ L.T + fit.residual_covariance
 
@@ -128,9 +134,9 @@ def compare(name: str, epsilon: float) -> str:
     at = (0.0, 1.0).__getitem__ if name == "normal" else _population(frame, model).__getitem__
     return (
         f"{name:8} {epsilon:4g} given {given / SAMPLES:.2f} covered {np.mean(covered):.3f} "
-        f"({np.mean(bare):.3f}) least {by.min():.2f} width {np.median(widths):.2f} rejected {np.mean(tests):.2f} "
-        f"({np.mean(plain):.2f}) rmsea {np.mean(rmsea):.3f} ({at(0):.3f}) cfi {np.mean(cfi):.3f} "
-        f"({at(1):.3f})"
+        f"({np.mean(bare):.3f}) least {by.min():.2f} width {np.median(widths):.2f} rejected "
+        f"{np.mean(tests):.2f} ({np.mean(plain):.2f}) rmsea {np.mean(rmsea):.3f} ({at(0):.3f}) "
+        f"cfi {np.mean(cfi):.3f} ({at(1):.3f})"
     )
 
 

@@ -60,9 +60,11 @@ TABLES = {
     "wages": ("log_wage", ("educ_years", "experience", "experience_sq", "female")),
     "houses": (
         "price",
-        ("sqft_living", "sqft_lot", "bathrooms", "floors", "bedrooms", "condition", "grade", "view", "yr_built"),
+        ("sqft_living", "sqft_lot", "bathrooms", "floors", "bedrooms", "condition", "grade", "view",
+            "yr_built"),
     ),
-    "houses, log": ("log_price", ("log_living", "bathrooms", "floors", "condition", "grade", "view", "yr_built")),
+    "houses, log": ("log_price", ("log_living", "bathrooms", "floors", "condition", "grade", "view",
+            "yr_built")),
     "randhie": ("mdvis", ("lncoins", "idp", "lpi", "fmde", "disea", "physlm", "hlthg", "hlthf")),
     "adult, no gains": ("high", ("age", "edu", "hours", "male")),
     "adult": ("high", ("age", "edu", "hours", "male", "gain", "loss")),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage and width of a survey's means, totals and regressions: `python -m benchmarks.surveys DIR`.
+"""Coverage and width of a survey's means, totals and regressions: `python -m benchmarks.surveys
+DIR`.
 
 DIR holds nhanes.csv (nhanes of R's survey without missing cholesterol: 7,846 people, 31 units in 15
 strata: SDMVPSU, SDMVSTRA, WTMEC2YR, chol, race, age, female) and apipop.csv (apipop of the same:
@@ -113,7 +114,8 @@ def resampled(survey: Survey, table: dict[str, Any], rng: np.random.Generator) -
 
 
 def meat(survey: Survey, table: dict[str, Any], z: Any) -> tuple[Any, int]:
-    """(p, p) Σ_h n_h/(n_h − 1) Σ (T_hi − T̄_h)(T_hi − T̄_h)ᵀ of values z (n, p), and its degrees."""
+    """(p, p) Σ_h n_h/(n_h − 1) Σ (T_hi − T̄_h)(T_hi − T̄_h)ᵀ of values z (n, p), and its
+    degrees."""
     strata = table[survey.strata] if survey.strata else np.zeros(len(z))
     total, freedom = np.zeros((z.shape[1], z.shape[1])), 0
     for h in np.unique(strata):

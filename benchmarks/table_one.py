@@ -2,15 +2,17 @@
 """Table 1 by group on real tables: do intervals of standardised differences hold those of the whole
 table, and do tests keep their level?
 
-Tables of R's package survival, which Rscript writes: rotterdam (2,982 patients by hormonal treatment) and
-flchain (7,874 persons by sex). Samples of the table's size are drawn with replacement; `level` are samples
-with the group drawn anew, which no column depends on. Each description is of all columns, with a profile.
+Tables of R's package survival, which Rscript writes: rotterdam (2,982 patients by hormonal
+treatment) and flchain (7,874 persons by sex). Samples of the table's size are drawn with
+replacement; `level` are samples with the group drawn anew, which no column depends on. Each
+description is of all columns, with a profile.
 
     python -m benchmarks.table_one       TABLE_SAMPLES (100), TABLE_EPSILONS (1,4)
 
-given: share of samples with an interval. covered: share of intervals that hold the whole table's difference; width: median, over that of the same
-description without noise; smd: median distance from the whole table's, with noise and without; level:
-share of p < .05 where nothing depends on the group; power: where everything does, with noise (without).
+given: share of samples with an interval. covered: share of intervals that hold the whole table's
+difference; width: median, over that of the same description without noise; smd: median distance
+from the whole table's, with noise and without; level: share of p < .05 where nothing depends on the
+group; power: where everything does, with noise (without).
 """
 
 import os
@@ -33,16 +35,20 @@ EPSILONS = tuple(float(e) for e in os.environ.get("TABLE_EPSILONS", "1,4").split
 SEED = 7_700
 TABLES: Mapping[str, tuple[str, tuple[Column, ...]]] = {
     "rotterdam": (
-        "with(survival::rotterdam, data.frame(group = hormon, age, meno, size = as.integer(size) - 1, grade = grade - 2, nodes, chemo))",
+        ("with(survival::rotterdam, data.frame(group = hormon, age, meno, size = "
+            "as.integer(size) - 1, grade = grade - 2, nodes, chemo))"),
         (
-            boolean("group"), numeric("age", 20, 100), boolean("meno"), factor("size", "abc"), boolean("grade"),
+            boolean("group"), numeric("age", 20, 100), boolean("meno"), factor("size", "abc"),
+            boolean("grade"),
             numeric("nodes", 0, 40), boolean("chemo"),
         ),
     ),
     "flchain": (
-        "with(survival::flchain, data.frame(group = 1 * (sex == 'M'), age, kappa = pmin(kappa, 15), lambda = pmin(lambda, 15), flc = flc.grp - 1, mgus, death))",
+        ("with(survival::flchain, data.frame(group = 1 * (sex == 'M'), age, kappa = "
+            "pmin(kappa, 15), lambda = pmin(lambda, 15), flc = flc.grp - 1, mgus, death))"),
         (
-            boolean("group"), numeric("age", 40, 110), numeric("kappa", 0, 15), numeric("lambda", 0, 15),
+            boolean("group"), numeric("age", 40, 110), numeric("kappa", 0, 15),
+            numeric("lambda", 0, 15),
             factor("flc", tuple("abcdefghij")), boolean("mgus"), boolean("death"),
         ),
     ),

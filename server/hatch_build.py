@@ -9,6 +9,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class Migrations(BuildHookInterface[Any]):
+    """Adds the database migrations, which stand beside the package, to what is built."""
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Of a clone they stand beside this folder; of a source distribution, in it."""
         if version == "editable":  # the package is used where it stands, and so are they

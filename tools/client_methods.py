@@ -47,6 +47,7 @@ _PLAIN = {str: ("str", "TEXT"), float: ("float", "NUMBER"), int: ("int", "WHOLE"
 _PLAIN[bool] = ("bool", "FLAG")
 _PYTHON = {"null": "None", "true": "True", "false": "False"}
 _SPOKEN = re.compile(r"\b(?:null|true|false)\b")
+_EXAMPLE = re.compile(r"^>>> .*(?:\n\.\.\. .*)*", re.MULTILINE)
 
 
 _OF_EVERY_KIND = {"kind", "persons"}
@@ -216,9 +217,12 @@ def classes(kind: str) -> list[type]:
 
 
 def examples(kind: str) -> list[str]:
-    """Lines of the result classes' docstrings that call the kind's method."""
-    lines = [line for each in classes(kind) for line in (inspect.getdoc(each) or "").splitlines()]
-    return [line for line in lines if line.startswith(">>>") and f"ds.{kind}(" in line]
+    """Examples of the result classes' docstrings that call the kind's method, by lines."""
+    found: list[str] = []
+    for each in classes(kind):
+        for text in re.findall(_EXAMPLE, inspect.getdoc(each) or ""):
+            found += text.splitlines() if f"ds.{kind}(" in text else []
+    return found
 
 
 def docstring(kind: Kind[Any]) -> str:
@@ -270,7 +274,8 @@ def source() -> str:
     """The module, as the formatter leaves it."""
     kinds = [kind for kind in KINDS if kind.for_analysts]
     questions = "".join(
-        f'"{k.name}": Question("{k.name}", ({"".join(p.field + "," for p in parameters(k.query))})),'
+        f'"{k.name}": Question("{k.name}", '
+        f"({''.join(p.field + ',' for p in parameters(k.query))})),"
         for k in kinds
     )
     methods = "\n".join(method(kind) for kind in kinds if not _asks_another(kind))
@@ -314,7 +319,10 @@ _CHECKS = (
     "word",
 )
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
-"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
+"""The methods of a data set, one for each kind of question.
+
+Made by tools/client_methods.py from the server's questions.
+"""
 
 '''
 _CLASS = '''"""What each kind asks for."""

@@ -10,6 +10,7 @@ Noise is fresh: pictures differ from run to run.
 import ast
 import doctest
 import inspect
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,8 +34,10 @@ PAGE, PICTURES = ROOT / "docs/gallery.md", ROOT / "docs/images/gallery"
 DPI = 100  # pixels an inch: a picture has 7 to 25 kB
 HEAD = """# Gallery
 
-One plot of each kind of question, of what was released: drawing it asks the server for nothing more. Intervals are at 95 % and count sampling and privacy noise;
-some kinds have none. The data are synthetic house sales, 6,000 rows; on larger tables intervals are shorter at the same ε. The pictures are made by
+One plot of each kind of question, of what was released: drawing it asks the server for nothing \
+more. Intervals are at 95 % and count sampling and privacy noise;
+some kinds have none. The data are synthetic house sales, 6,000 rows; on larger tables intervals \
+are shorter at the same ε. The pictures are made by
 `python tools/gallery.py`. `plot()` returns matplotlib's axes or figure, and mostly takes `ax`.
 """
 
@@ -61,11 +64,12 @@ def examples() -> Iterator[Example]:
 
 
 def _call(kind: str, doc: str) -> str:
-    """The first call of a kind in its method's examples."""
+    """The first call of a kind in its method's examples, on one line."""
     for example in doctest.DocTestParser().get_examples(doc):
         for node in ast.walk(ast.parse(example.source)):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == f"ds.{kind}":
-                return ast.get_source_segment(example.source, node) or ""
+                source = ast.get_source_segment(example.source, node) or ""
+                return re.sub(r"\n *", " ", source)
     raise SystemExit(f"The method {kind} has no example that asks.")
 
 

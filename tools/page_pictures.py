@@ -85,7 +85,8 @@ MADE = urlencode(
 WRONG = "datasets/houses?kind=linear_regression&q.formula=price+~+garde&epsilon=0.5"
 HEAD = """# Every page
 
-The workbench and the console over an invented table, at 1280 and at 390 pixels, light and dark; drawn by `tools/page_pictures.py`. How to use them:
+The workbench and the console over an invented table, at 1280 and at 390 pixels, light and dark; \
+drawn by `tools/page_pictures.py`. How to use them:
 [workbench](how-to/workbench.md), [console](how-to/console.md).
 """
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the R package's functions, one for each kind, from the questions of the server's kinds.
 
-    make generated      writes r/R/kinds.R, r/NAMESPACE and r/man/<function>.Rd; they are checked in, and a test
-                        says when they are stale
+    make generated      writes r/R/kinds.R, r/NAMESPACE and r/man/<function>.Rd, which are checked
+                        in; a test says when they are stale
 
 A function has the name of its kind, or `private_` before it where base R has a function of that
 name. Its first argument is a data set; the others are those of the Python client's method.

@@ -38,11 +38,16 @@ ENVELOPE: Json = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "$id": "urn:reticent:schema:release:1",
     "title": "A release of a Reticent server",
-    "description": "What POST /v1/releases replies, what is stored for ever, and what Release.save writes. "
-    "Readers must accept further properties of a result; a release that an earlier version "
-    "stored may lack some.",
+    "description": (
+        "What POST /v1/releases replies, what is stored for ever, and what Release.save writes. "
+        "Readers must accept further properties of a result; a release that an earlier version "
+        "stored may lack some."
+    ),
     "type": "object",
-    "required": ["id", "dataset", "version", "status", "query", "charged", "guarantee", "result", "created_at"],
+    "required": [
+        "id", "dataset", "version", "status", "query", "charged", "guarantee", "result",
+        "created_at",
+    ],
     "additionalProperties": False,
     "properties": {
         "id": {"type": "string", "pattern": "^rel_[A-Za-z0-9_-]+$"},
@@ -60,8 +65,10 @@ ENVELOPE: Json = {
         },
         "answers": {
             "type": "string",
-            "description": "The reply's first line: which question a model's numbers answer. Absent where the kind's name says it, and in "
-            "releases of earlier versions.",
+            "description": (
+                "The reply's first line: which question a model's numbers answer. Absent where "
+                "the kind's name says it, and in releases of earlier versions."
+            ),
         },
         "progress": PROGRESS,
     },
@@ -70,14 +77,26 @@ PARTS: Json = {
     "amount": {
         "type": "object",
         "required": ["epsilon", "delta", "rho"],
-        "properties": {"epsilon": _SIZE, "delta": _SHARE, "rho": _SIZE, "rho_delta": _SHARE, "rho_gdp": {"type": ["number", "null"], "minimum": 0}},
+        "properties": {
+            "epsilon": _SIZE,
+            "delta": _SHARE,
+            "rho": _SIZE,
+            "rho_delta": _SHARE,
+            "rho_gdp": {"type": ["number", "null"], "minimum": 0},
+        },
         "additionalProperties": False,
-        "description": "What was charged: (epsilon, delta) and, in zero-concentrated differential privacy, rho "
-        "(rho_delta-approximate); rho_gdp is what accounts under the rule gdp are debited as rho.",
+        "description": (
+            "What was charged: (epsilon, delta) and, in zero-concentrated differential privacy, "
+            "rho (rho_delta-approximate); rho_gdp is what accounts under the rule gdp are debited "
+            "as rho."
+        ),
     },
     "guarantee": {
         "type": "object",
-        "required": ["tier", "unit", "epsilon", "delta", "mechanism", "statement", "reference", "assumptions"],
+        "required": [
+            "tier", "unit", "epsilon", "delta", "mechanism", "statement", "reference",
+            "assumptions",
+        ],
         "properties": {
             "tier": {"enum": ["unconditional", "conditional"]},
             "unit": {

@@ -36,9 +36,12 @@ WAIT_MS = 240_000
 
 HEAD = """# First visits, step by step
 
-What a curator with a file and an analyst with a key do in a browser, as `tools/walk_pictures.py` does it and draws it. Files are taken as they are on disk; none is
-edited. A person's time is that of the keystroke-level model (Card, Moran & Newell 1980: .28 s a key, 1.1 s to point, 1.35 s to think before each step) and of
-reading what is new on each page at 250 words a minute, up to half a minute a page; the machine's is measured, on two cores. Bounds and levels come from a codebook that lies beside.
+What a curator with a file and an analyst with a key do in a browser, as `tools/walk_pictures.py` \
+does it and draws it. Files are taken as they are on disk; none is
+edited. A person's time is that of the keystroke-level model (Card, Moran & Newell 1980: .28 s a \
+key, 1.1 s to point, 1.35 s to think before each step) and of
+reading what is new on each page at 250 words a minute, up to half a minute a page; the machine's \
+is measured, on two cores. Bounds and levels come from a codebook that lies beside.
 """
 
 
@@ -99,7 +102,10 @@ def section(walk: Walk, title: str, told: str) -> str:
     lines = [
         f"## {title}",
         "",
-        f"{told}. **{walk.seconds:.0f} s**: {person:.0f} s of the person, {machine:.0f} s of the machine.",
+        (
+            f"{told}. **{walk.seconds:.0f} s**: {person:.0f} s of the person, {machine:.0f} s of "
+            "the machine."
+        ),
         "",
     ]
     for number, each in enumerate(walk.steps, 1):

@@ -10,9 +10,8 @@ from benchmarks.accuracy import BenchTable
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
 
-PROFILE_EPSILON = (
-    0.5  # of the profile that each sample releases: what a careful curator would spend
-)
+# of the profile that each sample releases: what a careful curator would spend
+PROFILE_EPSILON = 0.5
 
 
 @dataclass(slots=True)

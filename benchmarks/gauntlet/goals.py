@@ -27,10 +27,8 @@ RMS_Z = (0.85, 1.15)
 WILD, SHORT = 10.0, 0.6  # times the sampling standard error without noise
 # of samples with a wild or short standard error, or a needless flag, before chance is left out
 TOLERATED = 0.02
-FORECAST = (
-    0.75,
-    1.33,
-)  # forecast over released ratio of privacy and sampling errors: 25 % either way
+# forecast over released ratio of privacy and sampling errors: 25 % either way
+FORECAST = 0.75, 1.33
 DOMINATED = 3.0  # that ratio above which forecasts need not be near, and flags are to be expected
 LEVEL = 0.05  # of a test
 DECLINED = 0.9  # share of coefficients that are flagged from which a model counts as declined

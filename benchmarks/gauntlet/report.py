@@ -80,8 +80,8 @@ def fit_table(lines: Sequence[FitLine]) -> str:
     """Rows of a model and ε."""
     rows = [
         (
-            "| model | n | ε | coverage | rms z | worst coefficient | flagged | noise | forecast | > "
-            "10 × | < .6 × | misses |"
+            "| model | n | ε | coverage | rms z | worst coefficient | flagged | noise | forecast "
+            "| > 10 × | < .6 × | misses |"
         ),
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]

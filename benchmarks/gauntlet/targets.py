@@ -16,10 +16,8 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.target import Target as NoiseFree
 
 LEAST_WHOLE = 20_000  # records of a whole table, repeated: its profile is then near the samples'
-LARGE_EPSILON, FITS = (
-    80.0,
-    3,
-)  # of a target with noise: an eightieth of that at 1, and a mean of three
+# of a target with noise: an eightieth of that at 1, and a mean of three
+LARGE_EPSILON, FITS = 80.0, 3
 PLAN_EPSILON = 1.0  # of the plan whose equations are solved: the estimand does not depend on it
 
 

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does a fit notice that it has not arrived? Its last check, on fits that fail and on sound ones."""
+"""Does a fit notice that it has not arrived? Its last check, on fits that fail and
+on sound ones."""

@@ -44,8 +44,8 @@ class CheckLine:
 
     def text(self) -> str:
         return (
-            f"{self.name:32s} fits {self.fits:3d} failed {self.failed:3d} declined {self.declined:3d}"
-            f" caught {self.caught:3d} | false alarms {self.alarms}"
+            f"{self.name:32s} fits {self.fits:3d} failed {self.failed:3d} declined "
+            f"{self.declined:3d} caught {self.caught:3d} | false alarms {self.alarms}"
         )
 
 

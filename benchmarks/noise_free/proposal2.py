@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Huber's Proposal 2: location and scale jointly, noise-free, with its influence function.
 
-    Σ ψ_c(u_i) = 0,   Σ ψ_c²(u_i) = κ d,   u_i = (y_i − μ)/σ,   κ = E ψ_c²(N(0, 1)),   d = n by default
+    Σ ψ_c(u_i) = 0,   Σ ψ_c²(u_i) = κ d,   u_i = (y_i − μ)/σ,   κ = E ψ_c²(N(0, 1)),
+
+d = n by default.
 
 (R's `hubers` has d = n − 1.) With 1_i = 1{|u_i| < c} and
 

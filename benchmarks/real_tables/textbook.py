@@ -16,9 +16,8 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.evaluate import evaluate, in_use
 
-_PLAN_EPSILON = (
-    1.0  # of the plan whose coding is used; coefficients in the data's units do not depend on it
-)
+# of the plan whose coding is used; coefficients in the data's units do not depend on it
+_PLAN_EPSILON = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

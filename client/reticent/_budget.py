@@ -37,6 +37,7 @@ class Account:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Account":
+        """From one entry of `GET /v1/budget`."""
         project = content.get("project")
         return cls(
             str(content["dataset"]),

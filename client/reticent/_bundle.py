@@ -9,7 +9,7 @@ be:
     dataset: houses
     queries:
       average: {kind: mean, column: price, ci_ratio: 1.25}
-      model:   {kind: linear_regression, formula: price ~ bathrooms + grade, ci_ratio: {bathrooms: 1.5}}
+      model:   {kind: linear_regression, formula: price ~ bathrooms, ci_ratio: {bathrooms: 1.5}}
       homes:   {kind: count, half_width: 30}
       middle:  {kind: median, column: price, epsilon: 0.2}
 
@@ -56,6 +56,9 @@ class BundleQuery:
 
     @classmethod
     def from_json(cls, name: str, content: Any) -> "BundleQuery":
+        """From an entry of a bundle file, checked: `content` has a kind and epsilon, ci_ratio or
+        half_width. Raises InvalidQuery without a kind, InvalidPrivacy where nothing says what may
+        be spent."""
         if not isinstance(content, Mapping) or not isinstance(content.get("kind"), str):
             raise InvalidQuery(f"{name}: a question of a bundle is a mapping with its kind.")
         fields = {k: v for k, v in content.items() if k not in {"kind", *_SPENT}}
@@ -144,7 +147,8 @@ class BundlePlan:
 class Bundle:
     """Questions that are planned, asked and kept together.
 
-    >>> bundle = reticent.bundle({"queries": {"average": {"kind": "mean", "column": "grade", "ci_ratio": 1.5}}})
+    >>> average = {"kind": "mean", "column": "grade", "ci_ratio": 1.5}
+    >>> bundle = reticent.bundle({"queries": {"average": average}})
     >>> bundle.plan(ds)
     >>> bundle.run(ds, "results", confirm=True)["average"].summary()
     """

@@ -129,8 +129,8 @@ class Dataset(Methods):
         self, formula: str, where: str | None = None, *, working_correlation: float, **more: Any
     ) -> "RegressionResults | GroupRegressions | NoReply":
         """Generalised estimating equations of a normal response with exchangeable rows of a person,
-        as R's `geeglm(corstr = "exchangeable")` at this correlation, with errors by person; of other
-        families `glm` has independent rows. more: as of linear_regression.
+        as R's `geeglm(corstr = "exchangeable")` at this correlation, with errors by person; of
+        other families `glm` has independent rows. more: as of linear_regression.
 
         working_correlation: such as a released `icc` of `study.mixedlm`. Estimates and errors hold
         whatever it is, and are the most precise near the true one.
@@ -348,9 +348,10 @@ class Dataset(Methods):
         within groups that you expect (t_test, anova). events: the share of records for whom you
         expect the event (log_rank). Raises InvalidQuery.
 
-        >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=350_000, epsilon=0.5).power
+        >>> ds.power("t_test", "price", "waterfront", effect_size=0.2, sd=3.5e5, epsilon=0.5)
         >>> ds.power("linear_regression", "price ~ grade", effect_size=0.05, power=0.8).epsilon
-        >>> ds.power("log_rank", "days", "sold", "waterfront", effect_size=1.5, events=0.6, epsilon=1.0, power=0.8).nobs
+        >>> log_rank = {"effect_size": 1.5, "events": 0.6, "epsilon": 1.0, "power": 0.8}
+        >>> ds.power("log_rank", "days", "sold", "waterfront", **log_rank).nobs
         """
         from reticent import _power  # noqa: PLC0415 - SciPy is imported where it is used
 
@@ -493,8 +494,9 @@ class Dataset(Methods):
         before, whose coefficients and errors it takes over.
 
         covariates: what is adjusted for; left out: the terms of the released models. propensity: a
-        released logit of the treatment on the covariates; outcome: a released regression of y on the
-        treatment and the same covariates. Those that are not given are fitted within the question.
+        released logit of the treatment on the covariates; outcome: a released regression of y on
+        the treatment and the same covariates. Those that are not given are fitted within the
+        question.
 
         >>> logit = ds.logit("waterfront ~ grade + sqft_living", epsilon=1.0)
         >>> found = ds.ate("price", "waterfront", propensity=logit, estimand="att", epsilon=1.0)

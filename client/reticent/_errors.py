@@ -16,7 +16,8 @@
     │   ├── InvalidQuery
     │   ├── InvalidFormula
     │   └── InvalidPrivacy
-    ├── NotPrivate                in another package's words: needs single records, or no mechanism answers it
+    ├── NotPrivate                another package's call that needs single records, or has no
+    │                             private mechanism
     ├── RateLimited               429, after the retries
     ├── NotSpent                  a plan was made, and nothing was charged; `plan` has it
     │   ├── ConfirmationNeeded          nobody has agreed to its cost

@@ -30,6 +30,7 @@ class Amount:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Amount":
+        """From a cost or a balance of a reply; what its rule does not count is left out there."""
         names = ("epsilon", "delta", "rho", "rho_delta", "rho_gdp")
         return cls(*(_float(content.get(name)) for name in names))
 
@@ -50,6 +51,7 @@ class Coverage:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Coverage":
+        """From an entry of a plan's `coverage`: one account, and whether it can pay."""
         cost, remaining = (Amount.from_json(content[name]) for name in ("cost", "remaining"))
         return cls(str(content["rule"]), cost, remaining, bool(content["covered"]))
 
@@ -73,6 +75,7 @@ class Guarantee:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Guarantee":
+        """From the `guarantee` of a plan or a release."""
         return cls(
             tier=str(content["tier"]),
             unit=str(content["unit"]),

@@ -68,12 +68,15 @@ class Http:
             raise TransportError(f"The address of the {what} is not usable: {error}.") from error
 
     def close(self) -> None:
+        """Ends the connections; nothing can be sent afterwards."""
         self._client.close()
 
     def get(self, path: str) -> Any:
+        """The decoded JSON of a page under the server's address. Raises ReticentError."""
         return self._send("GET", path)
 
     def delete(self, path: str) -> Any:
+        """Sends DELETE, and gives the decoded JSON of the reply. Raises ReticentError."""
         return self._send("DELETE", path)
 
     def post(self, path: str, body: Mapping[str, Any], idempotency_key: str | None = None) -> Any:

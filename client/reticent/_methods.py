@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of a data set, one for each kind. Made by tools/client_methods.py from the server's questions."""
+"""The methods of a data set, one for each kind of question.
+
+Made by tools/client_methods.py from the server's questions.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from reticent.kinds.staggered_did import StaggeredDidResults
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.synthetic import SyntheticTables
     from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
@@ -100,6 +104,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("per", TEXT, None, keyword=True),
         ),
     ),
+    "synthetic": Question(
+        "synthetic",
+        (
+            Field("columns", several(NAME)),
+            Field("cliques", several(several(NAME)), None),
+            Field("bins", WHOLE, 8),
+            Field("where", TEXT, None),
+        ),
+    ),
     "quantiles": Question(
         "quantiles",
         (
@@ -109,6 +122,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
             Field("intervals", FLAG, False, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "iqr": Question(
@@ -130,6 +144,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("by", TEXT, None, keyword=True),
             Field("per", TEXT, None, keyword=True),
             Field("intervals", FLAG, False, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "m_estimate": Question(
@@ -284,6 +299,7 @@ QUESTIONS: Mapping[str, Question] = {
             Field("where", TEXT, None),
             Field("confidence_level", NUMBER, 0.95, keyword=True),
             Field("by", TEXT, None, keyword=True),
+            Field("weights", TEXT, None, keyword=True),
         ),
     ),
     "hypothesis_test": Question(
@@ -697,6 +713,38 @@ class Methods:
         answer: Crosstab | NoReply = self._ask("crosstab", values, spending)
         return answer
 
+    def synthetic(
+        self,
+        columns: Iterable[str],
+        cliques: Iterable[Sequence[str]] | None = None,
+        bins: int = 8,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "SyntheticTables | NoReply":
+        """Noisy tables of sets of columns (cliques), of which synthetic records are made, with
+        intervals for what lies inside of one clique.
+
+        - cliques: Sets of columns that are counted together, which your analyses need; every
+          pair without it. A column in none is counted alone.
+        - bins: 2 to 64. At most so many bins of a column of numbers, between the quantiles of
+          the profile.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> tables = ds.synthetic(["grade", "condition", "waterfront"],
+        ...     [["grade", "condition", "waterfront"]], epsilon=1.0)
+        """
+        values = {"columns": columns, "cliques": cliques, "bins": bins, "where": where}
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: SyntheticTables | NoReply = self._ask("synthetic", values, spending)
+        return answer
+
     def quantiles(
         self,
         column: str,
@@ -708,6 +756,7 @@ class Methods:
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
         intervals: bool = False,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -725,6 +774,9 @@ class Methods:
           quarters as much noise again, as their budget buys the ends of the intervals too. An
           end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          each record counts by it. The noise is that of the largest weight, so a narrow upper
+          bound gives smaller errors. Not with `by` and `intervals`.
 
         >>> found = ds.quantiles("price", [0.1, 0.5, 0.9], epsilon=1.0)
         >>> ds.quantiles("price", [0.1, 0.5, 0.9], intervals=True, epsilon=1.0).conf_int()
@@ -737,6 +789,7 @@ class Methods:
             "by": by,
             "per": per,
             "intervals": intervals,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Quantiles | GroupQuantiles | NoReply = self._ask("quantiles", values, spending)
@@ -795,6 +848,7 @@ class Methods:
         by: str | None = None,
         per: Literal["person", "first", "last"] | None = None,
         intervals: bool = False,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -814,6 +868,9 @@ class Methods:
           quarters as much noise again, as their budget buys the ends of the intervals too. An
           end that the counts below it do not tell from the quantile is the column's bound. Of
           several rows a person not with per='person'. Not with `by`.
+        - weights: A numeric column with declared bounds of at least 0, such as survey weights:
+          each record counts by it. The noise is that of the largest weight, so a narrow upper
+          bound gives smaller errors. Not with `by` and `intervals`.
 
         >>> found = ds.median("price", where="grade >= 8", epsilon=0.5)
         >>> ds.median("price", intervals=True, epsilon=1.0).conf_int()
@@ -826,6 +883,7 @@ class Methods:
             "by": by,
             "per": per,
             "intervals": intervals,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: Statistic | GroupStatistics | NoReply = self._ask("median", values, spending)
@@ -1002,8 +1060,10 @@ class Methods:
 
         >>> fit = ds.linear_regression("log(price) ~ log(sqft_living) + C(waterfront)", epsilon=2.0)
         >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
-        >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
-        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
+        >>> ds.linear_regression("price ~ grade", fit_statistics=True,
+        ...     epsilon=1.0).rsquared_interval
+        >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront",
+        ...     epsilon=2.0)
         """
         values = {
             "formula": formula,
@@ -1112,7 +1172,8 @@ class Methods:
         - loss: "squared" or "huber". As of linear_regression: squared is least squares.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3, epsilon=4.0)
+        >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3,
+        ...     epsilon=4.0)
         """
         values = {
             "y": y,
@@ -1309,8 +1370,10 @@ class Methods:
         - order: 1 to 2. 1: lines on both sides; 2: parabolas, whose interval counts that the
           mean may be curved (robust bias correction).
 
-        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
-        >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
+        >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+        ...     epsilon=4.0)
+        >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+        ...     order=2, epsilon=4.0)
         """
         values = {
             "y": y,
@@ -1370,7 +1433,8 @@ class Methods:
         - trim: 0.001 to 0.25. Propensities are cut to [trim, 1 − trim], so weights to 1/trim.
         - confidence_level: 0.5 to 0.9999.
 
-        >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att", epsilon=2.0)
+        >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att",
+        ...     epsilon=2.0)
         """
         values = {
             "y": y,
@@ -1401,6 +1465,7 @@ class Methods:
         delta: float | None = None,
         confidence_level: float = 0.95,
         by: str | None = None,
+        weights: str | None = None,
         idempotency_key: str | None = None,
         ci_ratio: Widths | None = None,
         half_width: Widths | None = None,
@@ -1414,9 +1479,14 @@ class Methods:
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
         - confidence_level: 0.5 to 0.9999.
         - by: A categorical, boolean or integer column; one answer a level, all in one charge.
+        - weights: A numeric column with declared bounds of at least 0: each record's scores are
+          multiplied by it. The noise is that of the largest weight, so a narrow upper bound
+          gives smaller errors.
 
-        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
-        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75],
+        ...     epsilon=4.0)
+        >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront",
+        ...     epsilon=4.0)
         """
         values = {
             "formula": formula,
@@ -1424,6 +1494,7 @@ class Methods:
             "where": where,
             "confidence_level": confidence_level,
             "by": by,
+            "weights": weights,
         }
         spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
         answer: QuantileRegressionResults | GroupQuantileRegressions | NoReply = self._ask(
@@ -1519,7 +1590,8 @@ class Methods:
         - bins: Edges of the fitted values; None: of their noisy quantiles.
         - where: Which records, such as `grade >= 7 and waterfront == "1"`.
 
-        >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5, bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
+        >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5,
+        ...     bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
         """
         values = {
             "formula": formula,
@@ -1700,7 +1772,8 @@ class Methods:
           differences, [0, 1] for late ones.
 
         >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
-        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+        >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True,
+        ...     epsilon=1.0).pvalue
         >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
         """
         values = {
@@ -1985,7 +2058,8 @@ class Methods:
           predictor: of a logit the log odds.
 
         >>> curve = ds.roc("price", "waterfront", thresholds=[1_000_000], epsilon=1.0)
-        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
+        >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005],
+        ...     epsilon=1.0)
         """
         values = {
             "score": score,

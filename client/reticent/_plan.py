@@ -45,6 +45,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Plan":
+        """From the reply of `POST /v1/plans`."""
         return cls(
             dataset=str(content["dataset"]),
             version=int(content["version"]),

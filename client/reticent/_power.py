@@ -5,12 +5,14 @@ A test of size α of an effect has the noncentrality λ = n·f(effect)/(1 + ν²
 privacy noise over that of sampling, and the power of the normal (or, for several groups, χ²) law
 with that noncentrality:
 
-    t_test, two groups       n d²/4       d the difference in standard deviations, groups equally large
-    t_test, one mean         n d²         d the distance from the null value; paired: of the differences
-    anova                    n f²         f the standard deviation of the groups' means over that within groups
-    correlation              n r²/(1 − r²) at r = 0
-    log_rank                 n d w (1 − w) log² h    h the hazard ratio, d the share of records with the event (`events`), w = ½ of one group
-    linear_regression        n r²/(1 − r²), r the partial correlation of the response and the term; .95 of it for a robust loss
+    t_test, two groups   n d²/4         d: the difference in standard deviations, of equal groups
+    t_test, one mean     n d²           d: the distance from the null value (paired: of differences)
+    anova                n f²           f: the sd of the groups' means over that within groups
+    correlation          n r²/(1 − r²)  at r = 0
+    log_rank             n d w(1 − w) log² h   h: the hazard ratio, d: the share of records with
+                                        the event (`events`), w = ½: the share of one group
+    linear_regression    n r²/(1 − r²)  r: the partial correlation of response and term; .95 of it
+                                        for a robust loss
 
 ν comes from the plan's forecast. It is that of the data set's n and of ε, and goes with n as 1/√n.
 All records are taken to be in use, and the test's size to be exact.
@@ -38,9 +40,8 @@ _PRECISION = 0.01  # relative, of an epsilon: a plan's forecast is no better tha
 _LARGEST_EFFECT = 10.0
 _HALF = 0.5  # of the records in each of two groups
 _MOST_RECORDS = 1e12
-_CERTAIN = (
-    1e4  # noncentrality beyond which a test of up to 64 groups sees the effect with certainty
-)
+# noncentrality beyond which a test of up to 64 groups sees the effect with certainty
+_CERTAIN = 1e4
 _HALVINGS = 200  # of an interval's logarithm: more than a float has
 
 Forecast = Callable[[float], Plan]

@@ -12,8 +12,11 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 class Wire(Protocol):
     """What waiting needs of the connection."""
 
-    def get(self, path: str) -> Any: ...
-    def delete(self, path: str) -> Any: ...
+    def get(self, path: str) -> Any:
+        """The decoded JSON of a path."""
+
+    def delete(self, path: str) -> Any:
+        """Sends DELETE to a path, and gives the decoded JSON of the reply."""
 
 
 class Bar:
@@ -32,6 +35,7 @@ class Bar:
         self._write(f"[{bar}] {fraction:4.0%} {progress['state']}, {seconds:.0f} s left by plan")
 
     def clear(self) -> None:
+        """Removes the bar from the terminal's line."""
         if self._longest:
             self._write("")
             self._stream.write("\r")

@@ -23,6 +23,7 @@ class Project:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Project":
+        """From an entry of `GET /v1/projects`."""
         return cls(
             name=str(content["name"]),
             purpose=str(content["purpose"]),
@@ -54,6 +55,7 @@ class ProjectRequest:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "ProjectRequest":
+        """From an entry of `GET /v1/requests`, or the reply to a new request."""
         return cls(
             id=str(content["id"]),
             name=str(content["name"]),

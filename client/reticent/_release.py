@@ -37,14 +37,18 @@ class Release:
 
     @property
     def id(self) -> str:
+        """The server's name of the release, by which `Client.release` finds it again, free of
+        charge."""
         return str(self.release["id"])
 
     @property
     def dataset(self) -> str:
+        """The name of the data set that was asked about."""
         return str(self.release["dataset"])
 
     @property
     def version(self) -> int:
+        """The number of the data set's version; a later version of the data has another one."""
         return int(self.release["version"])
 
     @property
@@ -78,6 +82,8 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
+        """What is proved about the release: tier, unit of privacy, epsilon, delta and
+        assumptions."""
         return Guarantee.from_json(self.release["guarantee"])
 
     @property

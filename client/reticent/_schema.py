@@ -28,6 +28,7 @@ class Column:
 
     @classmethod
     def from_json(cls, name: str, content: Mapping[str, Any]) -> "Column":
+        """From a data set's public schema. Numeric and integer columns have bounds, others none."""
         numeric = content["kind"] in {"numeric", "integer"}
         return cls(
             name=name,

@@ -40,10 +40,12 @@ class Marginal:
 
     @property
     def lower(self) -> float:
+        """The least value that is drawn: the declared bound, or 0 for the code of a level."""
         return 0.0 if self.column.lower is None else self.column.lower
 
     @property
     def upper(self) -> float:
+        """The largest value that is drawn: the declared bound, or the code of the last level."""
         if self.column.upper is not None:
             return self.column.upper
         return max(len(self.column.levels) - 1.0, 0.0) if self.column.levels else 1.0

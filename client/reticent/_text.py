@@ -34,6 +34,7 @@ def number(value: float | None) -> str:
 
 
 def probability(value: float | None) -> str:
+    """A p-value to three decimals, "<.001" below that, and a dash where there is none."""
     if value is None or not isfinite(value):
         return "–"
     return "<.001" if value < 0.001 else f"{value:.3f}"
@@ -67,6 +68,7 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
 
 
 def html_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as HTML, with every cell escaped. Rows have as many cells as the header."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows

@@ -43,6 +43,7 @@ class Vector(np.ndarray[tuple[int], np.dtype[np.float64]]):
         return zip(self.names, self.tolist(), strict=True)
 
     def to_dict(self) -> dict[str, float]:
+        """The values by name, as a new dictionary."""
         return dict(self.items())
 
     def __repr__(self) -> str:

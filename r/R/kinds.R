@@ -31,8 +31,13 @@ crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, per 
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
-quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
-  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per, intervals = intervals)
+synthetic <- function(dataset, columns, cliques = NULL, bins = 8, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, cliques = cliques, bins = bins, where = where)
+  ask(dataset, "synthetic", fields, epsilon, delta, idempotency_key, c("columns", "cliques"))
+}
+
+quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, weights = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per, intervals = intervals, weights = weights)
   ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))
 }
 
@@ -41,8 +46,8 @@ iqr <- function(dataset, column, mechanism = "quantiles", where = NULL, epsilon,
   ask(dataset, "iqr", fields, epsilon, delta, idempotency_key)
 }
 
-private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, idempotency_key = NULL) {
-  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per, intervals = intervals)
+private_median <- function(dataset, column, mechanism = "exponential", where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, weights = NULL, idempotency_key = NULL) {
+  fields <- list(column = column, mechanism = mechanism, where = where, by = by, per = per, intervals = intervals, weights = weights)
   ask(dataset, "median", fields, epsilon, delta, idempotency_key)
 }
 
@@ -96,8 +101,8 @@ treatment_effect <- function(dataset, y, treatment, covariates, estimand = "ate"
   ask(dataset, "treatment_effect", fields, epsilon, delta, idempotency_key, c("propensity", "propensity_noise", "outcome", "outcome_covariance"))
 }
 
-quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, by = NULL, idempotency_key = NULL) {
-  fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level, by = by)
+quantile_regression <- function(dataset, formula, tau = 0.5, where = NULL, epsilon, delta = NULL, confidence_level = 0.95, by = NULL, weights = NULL, idempotency_key = NULL) {
+  fields <- list(formula = formula, tau = tau, where = where, confidence_level = confidence_level, by = by, weights = weights)
   ask(dataset, "quantile_regression", fields, epsilon, delta, idempotency_key)
 }
 

@@ -243,9 +243,8 @@ def _unavailable_when_down() -> Iterator[None]:
 def _unavailable(error: Exception, cause: object) -> Unavailable:
     code: int | str | None = None
     if isinstance(cause, sqlite3.Error):
-        code = (
-            getattr(cause, "sqlite_errorcode", None) or 0
-        ) & 0xFF  # the low byte; the rest says where
+        # the low byte; the rest says where
+        code = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF
     elif not isinstance(error, PoolTimeout):
         code = getattr(cause, "sqlstate", None)
     if code in (*_SQLITE_DAMAGED, *_POSTGRES_DAMAGED):

@@ -42,6 +42,8 @@ class ReticentError(Exception):
 
 
 class Unauthorized(ReticentError):
+    """No key, no valid one, or a revoked one."""
+
     code, status, title = "unauthorized", 401, "No valid key"
 
 
@@ -53,6 +55,8 @@ class WeakSignIn(ReticentError):
 
 
 class NotFound(ReticentError):
+    """There is no such thing, or the caller may not know of it: both have the same reply."""
+
     code, status, title = "not_found", 404, "Not found"
 
 
@@ -67,14 +71,21 @@ class BudgetExhausted(ReticentError):
 
 
 class PolicyRefused(ReticentError):
+    """The data set's policy does not allow the tier or the epsilon asked for. Nothing was
+    charged."""
+
     code, status, title = "policy", 403, "Not allowed by the data set's policy"
 
 
 class WrongRole(ReticentError):
+    """The key is valid, and its holder has another role than the call is for."""
+
     code, status, title = "wrong_role", 403, "Not for this key's role"
 
 
 class IdempotencyConflict(ReticentError):
+    """The same idempotency key came with another request before. Nothing was charged."""
+
     code, status, title = (
         "idempotency_conflict",
         409,
@@ -83,6 +94,8 @@ class IdempotencyConflict(ReticentError):
 
 
 class Conflict(ReticentError):
+    """The state of the server does not allow the act, such as a name that is in use."""
+
     code, status, title = "conflict", 409, "Conflict"
 
 
@@ -94,25 +107,33 @@ class SecondPerson(ReticentError):
     def __init__(self, proposal_id: str) -> None:
         super().__init__(
             f"Proposed as {proposal_id}: the policy asks for a second person. When somebody else "
-            "has approved that, "
-            "send exactly the same again."
+            "has approved that, send exactly the same again."
         )
         self.proposal_id = proposal_id
 
 
 class InvalidRequest(ReticentError):
+    """The request cannot be understood, or asks for what there is not. Nothing was charged."""
+
     code, status, title = "invalid_request", 422, "Invalid request"
 
 
 class InvalidQuery(InvalidRequest):
+    """A field of the question has a value that cannot be answered."""
+
     code, title = "invalid_query", "Invalid query"
 
 
 class InvalidFormula(InvalidRequest):
+    """A formula or a condition cannot be read, or names what the data set does not have."""
+
     code, title = "invalid_formula", "Invalid formula"
 
 
 class InvalidPrivacy(InvalidRequest):
+    """Epsilon, delta or what stands for them is out of range, or buys too little for the
+    question."""
+
     code, title = "invalid_privacy", "Invalid privacy parameters"
 
 
@@ -134,6 +155,9 @@ class CallerLeft(ReticentError):
 
 
 class Unavailable(ReticentError):
+    """Something that the server needs does not answer. Nothing was released; it may be tried
+    again."""
+
     code, status, title = "unavailable", 503, "Unavailable"
 
 
@@ -157,9 +181,9 @@ class Damaged(Unavailable):
     def __init__(self) -> None:
         super().__init__(
             "The server's database is damaged. Its curator: stop the server, keep a copy of the "
-            "database as it is, restore "
-            'the last backup as "A damaged database" in the operations guide says, and run `reticent ledger verify` '
-            "with the last head that was kept elsewhere."
+            'database as it is, restore the last backup as "A damaged database" in the operations '
+            "guide says, and run `reticent ledger verify` with the last head that was kept "
+            "elsewhere."
         )
 
 

@@ -30,7 +30,8 @@ def keep_to_itself() -> None:
 class Closable(Protocol):
     """An end of a line."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Gives up what it holds: connections, threads, processes."""
 
 
 def child(module: str, line: socket.socket, *arguments: str) -> "subprocess.Popen[bytes]":

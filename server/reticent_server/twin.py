@@ -199,12 +199,11 @@ class _SyntheticTable:
         self.n = facts.slots
         self._fields = {**columns, **{f"{name}{_MASK}": mask for name, mask in missing.items()}}
         self._always = (ABSENT_MASK,) if facts.schema.unit.many_rows else ()
-        for (
-            mask
-        ) in self._always:  # every place holds a row: how many rows persons have is not public
-            self._fields[mask] = np.zeros(self.n, np.bool_)
+        # every place holds a row: how many rows persons have is not public
+        self._fields |= {mask: np.zeros(self.n, np.bool_) for mask in self._always}
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[pa.RecordBatch]]:
+        """The requested columns of the drawn rows, in one batch."""
         names = [key for name in columns for key in (name, f"{name}{_MASK}") if key in self._fields]
         fields = {name: pa.array(self._fields[name]) for name in (*names, *self._always)}
         yield Private(pa.RecordBatch.from_pydict(fields))

@@ -84,7 +84,8 @@ def test_what_is_wrong_is_found(page: Page, desk: Desk) -> None:
     page.goto(f"{desk.url}/console/sign-in")
     page.evaluate(
         """() => { document.getElementById("main").innerHTML = '<h1>a</h1><h1>b</h1><img src="/x">'
-        + '<table><tr><th>a</th></tr></table><p id="pale">pale</p><input><pre>' + "wide ".repeat(400) + '</pre>';
+        + '<table><tr><th>a</th></tr></table><p id="pale">pale</p><input><pre>'
+        + "wide ".repeat(400) + '</pre>';
         document.getElementById("pale").style.color = "#bbb"; }"""
     )
     found = json.dumps(problems(page, [(390, "light", ALL)]))

@@ -50,7 +50,8 @@ def test_it_is_the_mean_square_of_the_records() -> None:
 
 @pytest.mark.slow
 def test_its_errors_hold_over_releases() -> None:
-    """Over 60 releases: an sd is known to 4 of its standard errors, .37; no bias beyond 4 of them."""
+    """Over 60 releases: an sd is known to 4 of its standard errors, .37; no bias beyond
+    4 of them."""
     rows = table(2)
     found = [released(rows, 1.0).brier() for _ in range(60)]
     away = np.array([f.value - score(rows) for f in found]) / [f.privacy_bse for f in found]

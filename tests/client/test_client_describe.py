@@ -113,7 +113,8 @@ def test_intervals_are_in_the_table_where_they_are_asked_for(about: reticent.Des
 
 
 def test_a_summary_compares_the_groups(about: reticent.Description) -> None:
-    """By hand: d = 1/√(mean of 2.5²), its error of √(0.5² + 0.5²)/2.5 and of s̄²; Welch's χ² is 2."""
+    """By hand: d = 1/√(mean of 2.5²), its error of √(0.5² + 0.5²)/2.5 and of s̄²; Welch's
+    χ² is 2."""
     price, level = about.comparisons()
     assert price.difference.value == pytest.approx(0.4)
     wide = np.hypot(*[(3.0**2 - 2.5**2) / 1.959964] * 2) / 2
@@ -134,8 +135,8 @@ def test_a_summary_compares_the_groups(about: reticent.Description) -> None:
 
 
 def test_shares_are_compared_as_wald_does() -> None:
-    """Two levels, 900 + 100 and 800 + 200 records without noise: d is −0.1/√((.09 + .16)/2), and the
-    test that of a table of proportions with pooled variances.
+    """Two levels, 900 + 100 and 800 + 200 records without noise: d is −0.1/√((.09 + .16)/2), and
+    the test that of a table of proportions with pooled variances.
     """
 
     def group(counts: list[float]) -> dict[str, Any]:
@@ -145,19 +146,39 @@ def test_shares_are_compared_as_wald_does() -> None:
             | {"standard_error": (c / N * (1 - c / N) / N) ** 0.5}
             for c in counts
         ]
-        return {"level": "x", "number": N, "counts": counts, "count_standard_error": 0.0, "shares": shares}  # fmt: skip
+        return {
+            "level": "x",
+            "number": N,
+            "counts": counts,
+            "count_standard_error": 0.0,
+            "shares": shares,
+        }
 
     groups = [group([1700.0, 300.0]), group([900.0, 100.0]), group([800.0, 200.0])]
     found = comparison({"column": "b", "levels": ["n", "y"], "groups": groups})
     assert found.difference.value == pytest.approx(-0.1 / 0.125**0.5)
     assert found.statistic == pytest.approx(0.01 / (2 * 0.85 * 0.15 / 1000))
     moved = 1e-6
-    up = comparison({"column": "b", "levels": ["n", "y"], "groups": [groups[0], groups[1], group([800 + 1000 * moved, 200 - 1000 * moved])]})  # fmt: skip
+    up = comparison(
+        {
+            "column": "b",
+            "levels": ["n", "y"],
+            "groups": [groups[0], groups[1], group([800 + 1000 * moved, 200 - 1000 * moved])],
+        }
+    )
     slope = (up.difference.value - found.difference.value) / moved
-    other = comparison({"column": "b", "levels": ["n", "y"], "groups": [groups[0], group([900 + 1000 * moved, 100 - 1000 * moved]), groups[2]]})  # fmt: skip
+    other = comparison(
+        {
+            "column": "b",
+            "levels": ["n", "y"],
+            "groups": [groups[0], group([900 + 1000 * moved, 100 - 1000 * moved]), groups[2]],
+        }
+    )
     first = (other.difference.value - found.difference.value) / moved
     errors = (0.09 / 1000) ** 0.5, (0.16 / 1000) ** 0.5
-    assert found.difference.bse == pytest.approx(np.hypot(slope * errors[1], first * errors[0]), rel=1e-4)  # fmt: skip
+    assert found.difference.bse == pytest.approx(
+        np.hypot(slope * errors[1], first * errors[0]), rel=1e-4
+    )
     noisy = [g | {"count_standard_error": 30.0} for g in groups]
     assert (
         comparison({"column": "b", "levels": ["n", "y"], "groups": noisy}).statistic
@@ -179,7 +200,9 @@ def test_histograms_are_shares_over_their_bins(about: reticent.Description) -> N
     assert heights.tolist() == pytest.approx([0.6, 0.0, 0.22])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["0", "1"]
     bars = about.plot("a_b", axes).patches
-    assert sorted(bar.get_height() for bar in bars if hasattr(bar, "get_height")) == pytest.approx([0, 0, 0.25, 0.75])  # fmt: skip
+    assert sorted(bar.get_height() for bar in bars if hasattr(bar, "get_height")) == pytest.approx(
+        [0, 0, 0.25, 0.75]
+    )
     figure = about.plot()
     assert [a.get_xlabel() for a in figure.axes] == ["price", "a_b"]
     with pytest.raises(KeyError, match="the columns are price, a_b"):

@@ -196,12 +196,14 @@ def test_a_path_that_is_not_ours(status: int, asks: bool, server: Server) -> Non
 
 ABSENT = [
     (lambda ds: ds.mean("prize", epsilon=1), "prize; did you mean price?"),
-    (lambda ds: ds.crosstab(["zone", "gold"], epsilon=1), "gold; the columns are price, grade, zone, new."),
+    (lambda ds: ds.crosstab(["zone", "gold"], epsilon=1),
+        "gold; the columns are price, grade, zone, new."),
     (lambda ds: ds.count('zone == "prize" and grad >= 2', epsilon=1), "grad; did you mean grade?"),
     (lambda ds: ds.plan("linear_regression", "price ~ log(grde)", epsilon=1), "grde; did you mean"),
     (lambda ds: ds.submit("mean", "nwe", epsilon=1), "nwe; did you mean new?"),
     (lambda ds: ds.glm("new ~ bs(grade, degree=2) + proce", "binomial", epsilon=1), "proce; did"),
-    (lambda ds: ds.plan("linear_regression", "price ~ C(zone, Sum) + lump(zone, n=2) + grad", epsilon=1), "grad; did"),
+    (lambda ds: ds.plan("linear_regression", "price ~ C(zone, Sum) + lump(zone, n=2) + grad",
+            epsilon=1), "grad; did"),
 ]  # fmt: skip
 
 

@@ -42,8 +42,8 @@ def balanced() -> Any:
 
 
 def reml(table: Any, absent: Any, m: int) -> Any:
-    """(coefficients, errors, var(person), var(residual)) by restricted likelihood, as lme4 has them:
-    of r = τ²/σ² the least −2 log likelihood, with V⁻¹ = I − r/(1 + Tr)·J of T rows.
+    """(coefficients, errors, var(person), var(residual)) by restricted likelihood, as lme4 has
+    them: of r = τ²/σ² the least −2 log likelihood, with V⁻¹ = I − r/(1 + Tr)·J of T rows.
     """
     used = ~absent
     Z = np.column_stack([table["y"], np.ones(len(absent)), *(table[k] for k in TERMS)])

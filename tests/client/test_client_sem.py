@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structural models and reliability of a study: beside lavaan's figures, and with noise whose law is
-known.
+"""Structural models and reliability of a study: beside lavaan's figures, and with noise whose law
+is known.
 
-tests/fixtures/lavaan.json has what lavaan 0.6-14 makes of three models of HolzingerSwineford1939 (n =
-301), and the covariance (over n) that it makes them of: sem(model, data), parameterEstimates,
+tests/fixtures/lavaan.json has what lavaan 0.6-14 makes of three models of HolzingerSwineford1939
+(n = 301), and the covariance (over n) that it makes them of: sem(model, data), parameterEstimates,
 standardizedSolution, fitMeasures; the second with fixed.x = FALSE.
 """
 
@@ -54,7 +54,13 @@ def study() -> Any:
 def test_estimates_and_indices_are_lavaans(study: Any, which: int) -> None:
     theirs = LAVAAN["models"][which]
     fit = study.sem(theirs["model"])
-    rows = dict(zip(theirs["rows"]["name"], zip(theirs["rows"]["est"], theirs["rows"]["std"], strict=True), strict=True))  # fmt: skip
+    rows = dict(
+        zip(
+            theirs["rows"]["name"],
+            zip(theirs["rows"]["est"], theirs["rows"]["std"], strict=True),
+            strict=True,
+        )
+    )
     assert {str(e).strip() for e in fit.estimates} == set(rows)
     for e in fit.estimates:
         np.testing.assert_allclose((e.est, e.std_all), rows[str(e).strip()], atol=2e-5)
@@ -65,7 +71,8 @@ def test_estimates_and_indices_are_lavaans(study: Any, which: int) -> None:
 
 @pytest.mark.parametrize("which", range(3))
 def test_errors_are_lavaans_where_the_model_holds(study: Any, which: int) -> None:
-    """lavaan's depend on the fitted covariance alone; ours are the same where it is the released one."""
+    """lavaan's depend on the fitted covariance alone; ours are the same where it is
+    the released one."""
     theirs = LAVAAN["models"][which]
     model = path_model(theirs["model"], Columns(("1", *NAMES)), ("1", *NAMES), std_lv=False)
     S = structure(model)
@@ -74,7 +81,13 @@ def test_errors_are_lavaans_where_the_model_holds(study: Any, which: int) -> Non
     sigma = K.copy()
     sigma[np.ix_(order, order)] = S.implied(fitted(S, start(S, model, own), own))
     fit = study_of(sigma).sem(theirs["model"])
-    rows = dict(zip(theirs["rows"]["name"], zip(theirs["rows"]["se"], theirs["rows"]["std_se"], strict=True), strict=True))  # fmt: skip
+    rows = dict(
+        zip(
+            theirs["rows"]["name"],
+            zip(theirs["rows"]["se"], theirs["rows"]["std_se"], strict=True),
+            strict=True,
+        )
+    )
     for e in fit.estimates:
         np.testing.assert_allclose(
             (e.se, e.std_se), rows[str(e).strip()], atol=3e-4, err_msg=str(e)
@@ -119,7 +132,8 @@ def _implied(which: int = 0) -> Any:
 )
 def test_errors_and_the_test_of_fit_count_the_noise(draws: int, off: float) -> None:
     """Of data that the model holds exactly: over draws of noise alone, estimates have the privacy
-    errors that are said, and what χ² has by noise is what is taken out. `off` is four standard errors of a deviation.
+    errors that are said, and what χ² has by noise is what is taken out. `off` is four standard
+    errors of a deviation.
     """
     sigma = _implied()
     fits = [study_of(sigma, 20_000, 0.008, seed).sem(MODELS[0]) for seed in range(draws)]
@@ -128,7 +142,8 @@ def test_errors_and_the_test_of_fit_count_the_noise(draws: int, off: float) -> N
         assert np.std(seen) / np.mean(said) == pytest.approx(1.0, abs=off), name
     factor = np.mean([f.fit_indices["noise"] for f in fits])
     assert factor > 2
-    # T is the noise's share alone, 24(c − 1), so that T′ is about 24(1 − 1/c): exact data have no more.
+    # T is the noise's share alone, 24(c − 1), so that T′ is about 24(1 − 1/c): exact data have no
+    # more.
     seen = np.mean([f.fit_indices["chisq"] for f in fits])
     assert seen == pytest.approx(24 * (1 - 1 / factor), abs=4 * np.sqrt(48 / draws))
     # Exact data have no residuals, but noise's: with the factor c of it these would have 0.03.
@@ -145,7 +160,8 @@ def test_errors_and_the_test_of_fit_count_the_noise(draws: int, off: float) -> N
 
 @pytest.mark.parametrize(
     ("items", "alpha", "omega"),
-    [("x1 x2 x3", 0.6261171, 0.6325532), ("x4 x5 x6", 0.8827069, 0.8858809), ("x7 x8 x9", 0.688455, 0.6961353)],
+    [("x1 x2 x3", 0.6261171, 0.6325532), ("x4 x5 x6", 0.8827069, 0.8858809),
+        ("x7 x8 x9", 0.688455, 0.6961353)],
 )  # fmt: skip
 def test_reliability_is_the_textbooks(study: Any, items: str, alpha: float, omega: float) -> None:
     """α and the one-factor ω of R's lavaan and psych."""
@@ -206,7 +222,10 @@ def test_a_model_that_the_columns_leave_open_is_said(study: Any) -> None:
         study.sem("f =~ x1 + x2")
 
 
-JUDGES = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]) * 1.0  # fmt: skip
+JUDGES = (
+    np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
+    * 1.0
+)
 """Four judges of six targets: Shrout & Fleiss (1979), table 2."""
 
 
@@ -214,7 +233,12 @@ def test_intraclass_correlations_are_shrout_and_fleiss() -> None:
     """To the digits of their table 4, and of R's psych::ICC."""
     names = ("a", "b", "c", "d")
     found = read(Question(names), result_of(JUDGES, names=names)).icc(names)
-    expected = {"ICC(3,1)": 0.7148407, "ICC(2,1)": 0.2897638, "ICC(3,k)": 0.9093155, "ICC(2,k)": 0.6200505}  # fmt: skip
+    expected = {
+        "ICC(3,1)": 0.7148407,
+        "ICC(2,1)": 0.2897638,
+        "ICC(3,k)": 0.9093155,
+        "ICC(2,k)": 0.6200505,
+    }
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, abs=1e-6)
     assert "ICC(2,1)" in repr(found)

@@ -40,35 +40,44 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
         lambda d: smf.ols("price ~ grade - 1", d, subset="new == 1").fit(disp=0, maxiter=100),
         LS | R2 | {"formula": "price ~ grade - 1", "where": "new == 1"},
     ),
-    (lambda d: smf.wls("price ~ grade", d, weights="w").fit(), LS | {"formula": "price ~ grade", "weights": "w"}),
-    (lambda d: smf.rlm("price ~ grade", d).fit(), {"kind": "linear_regression", "formula": "price ~ grade"}),
+    (lambda d: smf.wls("price ~ grade", d, weights="w").fit(),
+        LS | {"formula": "price ~ grade", "weights": "w"}),
+    (lambda d: smf.rlm("price ~ grade", d).fit(),
+        {"kind": "linear_regression", "formula": "price ~ grade"}),
     (
         lambda d: smf.rlm("price ~ grade", d, M=sm.robust.norms.TukeyBiweight()).fit(),
         {"kind": "linear_regression", "loss": "tukey", "formula": "price ~ grade"},
     ),
     (lambda d: smf.gee("price ~ grade", "zone", d).fit(), LS | {"formula": "price ~ grade"}),
     (
-        lambda d: smf.gee("new ~ grade", "zone", d, cov_struct=sm.cov_struct.Independence(), family=families.Binomial()).fit(),
+        lambda d: smf.gee("new ~ grade", "zone", d, cov_struct=sm.cov_struct.Independence(),
+            family=families.Binomial()).fit(),
         LOGIT | {"formula": "new ~ grade"},
     ),
     (lambda d: smf.logit("new ~ grade", data=d).fit(disp=0), LOGIT | {"formula": "new ~ grade"}),
-    (lambda d: smf.probit("new ~ grade", data=d).fit(method="newton"), LOGIT | {"link": "probit", "formula": "new ~ grade"}),
+    (lambda d: smf.probit("new ~ grade", data=d).fit(method="newton"),
+        LOGIT | {"link": "probit", "formula": "new ~ grade"}),
     (
         lambda d: smf.poisson("grade ~ new", d, exposure="years").fit(),
         MLE | {"family": "poisson", "exposure": "years", "formula": "grade ~ new"},
     ),
-    (lambda d: smf.glm("new ~ grade", d, family=families.Binomial()).fit(), LOGIT | {"formula": "new ~ grade"}),
+    (lambda d: smf.glm("new ~ grade", d, family=families.Binomial()).fit(),
+        LOGIT | {"formula": "new ~ grade"}),
     (
-        lambda d: smf.glm("new ~ grade", d, family=families.Binomial(link=families.links.CLogLog())).fit(),
+        lambda d: smf.glm("new ~ grade", d,
+            family=families.Binomial(link=families.links.CLogLog())).fit(),
         LOGIT | {"link": "cloglog", "formula": "new ~ grade"},
     ),
     (
-        lambda d: smf.glm("price ~ grade", d, family=families.Gamma(link=families.links.Log())).fit(),
+        lambda d: smf.glm("price ~ grade", d,
+            family=families.Gamma(link=families.links.Log())).fit(),
         MLE | {"family": "gamma", "formula": "price ~ grade"},
     ),
     (
-        lambda d: smf.glm("grade ~ new", d, family=families.NegativeBinomial(alpha=0.5), offset="o").fit(),
-        MLE | {"family": "negative_binomial", "dispersion": 0.5, "offset": "o", "formula": "grade ~ new"},
+        lambda d: smf.glm("grade ~ new", d, family=families.NegativeBinomial(alpha=0.5),
+            offset="o").fit(),
+        MLE | {"family": "negative_binomial", "dispersion": 0.5, "offset": "o",
+            "formula": "grade ~ new"},
     ),
     (lambda d: smf.glm("price ~ grade", d).fit(), LS | R2 | {"formula": "price ~ grade"}),
     (
@@ -88,13 +97,16 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
         lambda d: feols("price ~ grade | person + zone", d, vcov={"CRV1": "person"}),
         LS | {"formula": "price ~ grade + C(zone)", "effects": "person"},
     ),
-    (lambda d: fepois("grade ~ new | zone", d), MLE | {"family": "poisson", "formula": "grade ~ new + C(zone)"}),
+    (lambda d: fepois("grade ~ new | zone", d),
+        MLE | {"family": "poisson", "formula": "grade ~ new + C(zone)"}),
     (
-        lambda d: PanelOLS.from_formula("price ~ grade + EntityEffects", data=d).fit(cov_type="clustered", cluster_entity=True),
+        lambda d: PanelOLS.from_formula("price ~ grade + EntityEffects",
+            data=d).fit(cov_type="clustered", cluster_entity=True),
         LS | {"formula": "price ~ grade", "effects": "person"},
     ),
     (
-        lambda d: CoxPHFitter().fit(d, duration_col="days", event_col="sold", formula="grade + C(zone)"),
+        lambda d: CoxPHFitter().fit(d, duration_col="days", event_col="sold", formula="grade + "
+        "C(zone)"),
         {"kind": "hazard_regression", "formula": "Surv(days, sold) ~ grade + C(zone)"},
     ),
     (
@@ -231,7 +243,9 @@ def test_a_plain_fit_lacks_r_squared_in_words(fit: Any) -> None:
         _ = fit.rsquared
 
 
-def test_fixed_effects_have_pyfixest_s_methods(server: Server, ds: reticent.Dataset, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_fixed_effects_have_pyfixest_s_methods(
+    server: Server, ds: reticent.Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
     server.always(201, release())
     fit = feols("y ~ x1*x2 + g", ds, epsilon=2.0)
     assert server.body()["privacy"] == {"epsilon": 2.0}

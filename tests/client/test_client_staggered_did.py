@@ -130,7 +130,8 @@ def worst_trend(rng: Any, M: float) -> Any:
 
 
 def test_smooth_trends_bias_no_interval_beyond_its_level() -> None:
-    """The interval is lᵀτ ± half: exact coverage of normal estimates at the trends that are worst."""
+    """The interval is lᵀτ ± half: exact coverage of normal estimates at the trends
+    that are worst."""
     rng = np.random.default_rng(1)
     M, tau = 0.3, np.array([0.0, 0.0, 0.0, 1.0, 2.0])
     low, high = smoothness_interval(DynamicEffects(EFFECTS.times, tau, V), 1, M, 0.05)

@@ -116,7 +116,8 @@ def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client: Any, dataset: A
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
-        ("iqr", ("g",)), ("iqr", ("m", "ptr")), ("iqr", ("y", "ptr", "x > 0")), ("median", ("m", "ptr")), ("histogram", ("y",)),
+        ("iqr", ("g",)), ("iqr", ("m", "ptr")), ("iqr", ("y", "ptr", "x > 0")),
+        ("median", ("m", "ptr")), ("histogram", ("y",)),
         ("histogram", ("y", [1.0])), ("crosstab", (["g"],)), ("quantiles", ("y", [1.5])),
         ("m_estimate", ("y",)), ("depth_median", (["x", "m"],)), ("sum", ("g",)),
         ("histogram", ("y", [0.0, np.nan])), ("crosstab", ("gb",)),

@@ -59,8 +59,11 @@ def test_nothing_of_the_machine_or_of_a_key_is_in_them(path: Path) -> None:
     for cell in read(path)["cells"]:
         for output in cell.get("outputs", ()):
             texts = [output.get("text", ""), *output.get("data", {}).items()]
-            shown = "\n".join("".join(t[1]) if isinstance(t, tuple) else "".join(t)
-                              for t in texts if not (isinstance(t, tuple) and "image" in t[0]))  # fmt: skip
+            shown = "\n".join(
+                "".join(t[1]) if isinstance(t, tuple) else "".join(t)
+                for t in texts
+                if not (isinstance(t, tuple) and "image" in t[0])
+            )
             assert MACHINE.findall(shown) == []
 
 

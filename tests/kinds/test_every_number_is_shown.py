@@ -152,7 +152,13 @@ def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
     missing = [(k, v) for k, v in numbers(release["result"]) if as_said(k, v) not in parts]
     assert missing == []
     assert sum(table.left_out for table in result.tables) == 0
-    flagged = sum(c == "no" for t in result.tables for r in t.rows for h, c in zip(t.heads[len(r.labels):], r.cells, strict=True) if h == IDENTIFIABLE)  # fmt: skip
+    flagged = sum(
+        c == "no"
+        for t in result.tables
+        for r in t.rows
+        for h, c in zip(t.heads[len(r.labels) :], r.cells, strict=True)
+        if h == IDENTIFIABLE
+    )
     assert flagged + dict(result.facts).get(IDENTIFIABLE, "").count("no") == flags(
         release["result"]
     )
@@ -174,7 +180,9 @@ def test_the_page_s_markup_holds_every_cell(releases: dict[str, Any], name: str)
     assert {*cells, *(said for _, said in (*result.facts, *result.more)), *result.notes} - {
         ""
     } <= plain
-    assert page.count("no: do not interpret") == sum(r.cells.count("no") for t in result.tables if IDENTIFIABLE in t.heads for r in t.rows)  # fmt: skip
+    assert page.count("no: do not interpret") == sum(
+        r.cells.count("no") for t in result.tables if IDENTIFIABLE in t.heads for r in t.rows
+    )
 
 
 @pytest.mark.sample(12)
@@ -272,13 +280,19 @@ def test_r_has_every_number_with_its_flags(
         tables = [table for table in laid_out(result).tables if not table.aside]
         main = [v for t in tables for c in t.columns.values() for v in numbers(list(c))]
         assert [v for v in main if not _near(printed, v[1], 1e-4)] == []
-        assert ("Do not interpret" in found["printed"]) >= (flags(result) > 0 and "estimable" not in result)  # fmt: skip
+        assert ("Do not interpret" in found["printed"]) >= (
+            flags(result) > 0 and "estimable" not in result
+        )
     for warning in result.get("warnings", ()) if not found["own"] else ():
         assert " ".join(warning.split()) in " ".join(found["printed"].split())
 
 
 def _cells(column: Any) -> list[Any]:
-    return [c for c in (column if isinstance(column, list) else [column]) if c is not None and not isinstance(c, bool)]  # fmt: skip
+    return [
+        c
+        for c in (column if isinstance(column, list) else [column])
+        if c is not None and not isinstance(c, bool)
+    ]
 
 
 def _near(held: list[float], value: float, part: float) -> bool:

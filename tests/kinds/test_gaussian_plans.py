@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under accounts that add up (ε, δ), every kind's examples: more ρ where parts are sums with Gaussian
-noise and selections among them, and steps that it pays for.
+"""Under accounts that add up (ε, δ), every kind's examples: more ρ where parts are sums with
+Gaussian noise and selections among them, and steps that it pays for.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,10 @@ OTHERS = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample
 """Kinds that only select, or test for safety."""
 
 SUMS = {
-    "count", "mean", "sum", "describe", "hazard_regression", "histogram", "crosstab", "quantile_regression", "hypothesis_test", "study", "survival_curve", "cumulative_incidence", "log_rank", "t_test",
+    "count", "mean", "sum", "describe", "hazard_regression", "histogram", "crosstab",
+    "synthetic",
+    "quantile_regression", "hypothesis_test", "study", "survival_curve", "cumulative_incidence",
+    "log_rank", "t_test",
     "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "ks_test", "roc",
 }  # fmt: skip
 """Kinds that are made of sums, whatever is asked. (Regressions and location_scale are, but by

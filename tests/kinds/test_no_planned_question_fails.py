@@ -38,9 +38,8 @@ WHOLE = (0, 1, 2, 7, 64, 10**6)
 PRIVACIES = ((4.0, 1e-6), (0.05, 1e-10), (100.0, 0.01), (1e-3, 1e-18))
 """(ε, δ): usual ones, small ones, and the ends of what is taken."""
 
-SHORT = (
-    12  # variants of an example in the short form, spread over all of them; a fit takes some 10 ms
-)
+# variants of an example in the short form, spread over all of them; a fit takes some 10 ms
+SHORT = 12
 MOST = 120  # in the long form
 
 

@@ -110,7 +110,9 @@ def test_a_persons_rows_may_lie_in_several_groups(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 64])
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 1.0), (0.0, 2.0), (-3.0, 1.0), (-2.0, 0.0), (0.0, 0.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("low", "high"), [(-1.0, 1.0), (0.0, 2.0), (-3.0, 1.0), (-2.0, 0.0), (0.0, 0.0)]
+)
 def test_the_ball_of_sums_holds_every_contribution_and_no_smaller_one_does(
     low: float, high: float, groups: int
 ) -> None:

@@ -38,7 +38,14 @@ def record(**cells: Any) -> Any:
 
 def extremes() -> Any:
     """Records with the ends of every column, of every group, and cells that a source may give."""
-    ends = product((-10.0, 10.0, np.nan), (-5.0, 5.0, np.inf), (0.0, 9.0, 12.0), (0.0, 2.0, 3.0), (0.0, 1.0), (0.0, 1.0))  # fmt: skip
+    ends = product(
+        (-10.0, 10.0, np.nan),
+        (-5.0, 5.0, np.inf),
+        (0.0, 9.0, 12.0),
+        (0.0, 2.0, 3.0),
+        (0.0, 1.0),
+        (0.0, 1.0),
+    )
     return [record(**dict(zip("yxkgbm", values, strict=True))) for values in ends]
 
 
@@ -95,7 +102,9 @@ def test_parts_are_what_they_are_proved_as() -> None:
     plan = planned("by group")
     step, table = next(plan.run()), people(500)
     table["y"][:3] = (1e3, -1e3, np.inf)  # beyond the declared bounds, as a source may give
-    for part, found in zip(step.parts, step.map_fn(whole(table, {"m": np.zeros(500, bool)})), strict=True):  # fmt: skip
+    for part, found in zip(
+        step.parts, step.map_fn(whole(table, {"m": np.zeros(500, bool)})), strict=True
+    ):
         match part:
             case CountSum():
                 assert found.shape == (500,)

@@ -73,10 +73,12 @@ COLUMN_PARTS = {
 } | {
     f"fit, {loss}": (5, ConvexFit(loss=loss, **FIT, **TESTED)) for loss in ("huber", "logistic")
 } | {
-    f"noisy fit, {loss}": (5, AsymptoticFit(loss=loss, **FIT, **NOISY)) for loss in ("huber", "logistic")
+    f"noisy fit, {loss}": (5, AsymptoticFit(loss=loss, **FIT, **NOISY)) for loss in ("huber",
+        "logistic")
 } | {
     f"blocks, {name}": (4, SubsampleAggregate(BlockModel(name, 2, 1.345, 100.0, True), 4, means))
-    for name, means in (("huber", MEANS), ("location_scale", FEW), ("binomial", FEW), ("poisson", FEW), ("gamma", FEW))
+    for name, means in (("huber", MEANS), ("location_scale", FEW), ("binomial", FEW),
+        ("poisson", FEW), ("gamma", FEW))
 }  # fmt: skip
 
 SUM_PARTS = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Survival curves, cumulative incidences and the log-rank test, attacked: records over all cells, on released paths, in
-the mechanism's norm.
+"""Survival curves, cumulative incidences and the log-rank test, attacked: records over all cells,
+on released paths, in the mechanism's norm.
 """
 
 from dataclasses import replace

@@ -36,7 +36,8 @@ QUERIES: dict[str, dict[str, Any]] = {
     "sum": {"kind": "sum", "column": "y", "where": "k > 0", "per": "first"},
     "sum, last": {"kind": "sum", "column": "y", "per": "last"},
     "histogram": {"kind": "histogram", "column": "k", "per": "last"},
-    "bins": {"kind": "histogram", "column": "y", "bins": [-8, 0, 4], "where": "b == 1", "per": "first"},
+    "bins": {"kind": "histogram", "column": "y", "bins": [-8, 0, 4], "where": "b == 1",
+        "per": "first"},
     "crosstab": {"kind": "crosstab", "columns": ["k", "b"], "per": "first"},
 }  # fmt: skip
 

@@ -57,6 +57,7 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
+    "synthetic": ({"kind": "synthetic", "columns": ["b", "g", "k"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
     "quantiles, by": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "by": "g"} | Y, 0.3),
     "median, by": ({"kind": "median", "by": "g"} | Y, 0.3),
@@ -66,7 +67,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "linear_regression, cluster": (LINEAR | {"loss": "squared", "cluster": "k"}, 0.02),
     "glm, cluster": (LOGISTIC | {"cluster": "k"}, 0.02),
     "glm, statistics": (LOGISTIC | {"fit_statistics": True}, 0.05),
-    "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"}, 0.05),
+    "quantile_regression, by": ({"kind": "quantile_regression", "formula": "y ~ x", "by": "g"},
+        0.05),
     "iqr": ({"kind": "iqr"} | Y, 0.3),
     "iqr, ptr": ({"kind": "iqr", "mechanism": "ptr"} | Y, 0.2),
     "median": ({"kind": "median", "mechanism": "exponential"} | Y, 0.9),
@@ -95,14 +97,16 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     ),
     "glm": (LOGISTIC, 0.1),
     "glm, poisson": ({"kind": "glm", "formula": "k ~ x", "family": "poisson"}, 0.05),
-    "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x", "tau": [0.25, 0.75]}, 0.05),
+    "quantile_regression": ({"kind": "quantile_regression", "formula": "y ~ x",
+            "tau": [0.25, 0.75]}, 0.05),
     "survival_curve": ({"kind": "survival_curve", "time": "k", "event": "b", "by": "g"}, 0.6),
     "hazard_regression": ({"kind": "hazard_regression", "formula": "Surv(k, b) ~ x"}, 0.05),
     "hazard_regression, offset": (
         {"kind": "hazard_regression", "formula": "Surv(k, b) ~ x", "offset": "y"},
         0.05,
     ),
-    "cumulative_incidence": ({"kind": "cumulative_incidence", "time": "k", "event": "g", "by": "b"}, 0.6),
+    "cumulative_incidence": ({"kind": "cumulative_incidence", "time": "k", "event": "g", "by": "b"},
+        0.6),
     "log_rank": ({"kind": "log_rank", "time": "k", "event": "b", "by": "g"}, 0.1),
     "hypothesis_test": (
         {"kind": "hypothesis_test", "formula": "y ~ x", "test": "lr", "hypothesis": ["x = 0"]}, 0.1,
@@ -126,7 +130,8 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "study, by": ({"kind": "study", "variables": ["y", "x"], "by": "g"}, 0.1),
     "describe": ({"kind": "describe", "columns": ["y", "k", "g"]}, 0.5),
     "binned_residuals": (
-        {"kind": "binned_residuals", "formula": "y ~ x", "coefficients": [0.0, 1.0], "scale": 1.0}, 0.1,
+        {"kind": "binned_residuals", "formula": "y ~ x", "coefficients": [0.0, 1.0], "scale": 1.0},
+        0.1,
     ),
     "treatment_effect": (
         {
@@ -150,7 +155,8 @@ such as these.
 """
 
 OF_ROWS = (
-    "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by", "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
+    "profile", "count", "mean", "sum", "histogram", "count, by", "sum, by", "histogram, by",
+    "crosstab", "quantiles", "quantiles, by", "linear_regression", "glm",
     "glm, poisson", "quantile_regression", "hypothesis_test", "did", "event_study", "study",
 )  # fmt: skip
 """Also with a person's three rows replaced; the others take rows as independent and are declined
@@ -160,9 +166,11 @@ use: tests/privacy/test_staggered_did_privacy.py.
 
 PER = {
     "median": ({"kind": "median", "per": "person"} | Y, 0.9),
-    "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "person"} | Y, 0.5),
+    "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "person"} | Y,
+        0.5),
     "iqr": ({"kind": "iqr", "per": "person", "where": "b == 1"} | Y, 0.3),
-    "quantiles, last": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "last"} | Y, 0.5),
+    "quantiles, last": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "per": "last"} | Y,
+        0.5),
     "sum": ({"kind": "sum", "per": "first"} | Y, 0.99),
 }  # fmt: skip
 """Kinds that take a person as one row, asked so."""
@@ -333,8 +341,10 @@ OF_EPSILON = 1.0
 """Of Gaussian plans: at EPSILON counts are charged by zCDP."""
 
 GAUSSIAN = {
-    "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by", "crosstab", "survival_curve", "cumulative_incidence", "log_rank",
-    "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "correlation, spearman",
+    "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by",
+    "crosstab", "synthetic", "survival_curve", "cumulative_incidence", "log_rank",
+    "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test",
+    "correlation", "correlation, spearman",
     "correlation, kendall", "ks_test", "roc",
 }  # fmt: skip
 """Kinds with Gaussian noise alone on a table without a profile; what others are found to have is

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pearson's correlation: no record moves one of its sums by more than it costs, and some by as much.
+"""Pearson's correlation: no record moves one of its sums by more than it costs, and some
+by as much.
 
 The named tests' own attacks (tests/privacy/test_named_tests_privacy.py) run on a dozen records,
 whose frames are noise; here frames are those of a table.

@@ -94,7 +94,11 @@ def test_neighbours_lose_what_is_charged_and_no_more(columns: tuple[Column, ...]
 @pytest.mark.parametrize("unit_rows", [1, 8])
 @pytest.mark.parametrize("rho", [40, 10**6, 10**9, 10**11])
 def test_every_rho_is_divided_wholly_and_never_exceeded(rho: int, unit_rows: int) -> None:
-    planned = [m for k in range(12) for m in (*measures(X), *measures(MAY_MISS), *measures(levels(k % 6 + 2)))]  # fmt: skip
+    planned = [
+        m
+        for k in range(12)
+        for m in (*measures(X), *measures(MAY_MISS), *measures(levels(k % 6 + 2)))
+    ]
     given = allocated(planned, rho, unit_rows, 3000)
     assert min(given) >= 1
     assert sum(given) <= max(rho, len(planned))
@@ -111,7 +115,10 @@ def test_quartiles_of_every_column_come_before_tails() -> None:
 
     def probabilities(rho: int) -> list[int]:
         given = allocated(planned, rho, m, n)
-        parts = [p.part(r, m, n, (0.01, 0.25, 0.5, 0.75, 0.99)) for p, r in zip(planned, given, strict=True)]  # fmt: skip
+        parts = [
+            p.part(r, m, n, (0.01, 0.25, 0.5, 0.75, 0.99))
+            for p, r in zip(planned, given, strict=True)
+        ]
         return [len(p.probabilities) for p in parts if isinstance(p, QuantileTree)]
 
     assert min(probabilities(10 * need + 20)) == 3

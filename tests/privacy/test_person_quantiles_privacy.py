@@ -115,7 +115,9 @@ def test_no_person_moves_selections_further_than_a_row(asked: tuple[float, ...])
                 if high - low < 2:
                     continue
                 r = node.rank(exact)
-                moved = np.abs(levels(before[low:high], r, ladder) - levels(after[low:high], r, ladder))  # fmt: skip
+                moved = np.abs(
+                    levels(before[low:high], r, ladder) - levels(after[low:high], r, ladder)
+                )
                 loss += ladder.loss(int(moved.max())) ** 2
             worst[k] = max(worst[k], loss)
     prices = [price(level, exact, ladder) for level in nodes]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums by sampling unit, attacked: no two records are farther apart than is billed, some are as far."""
+"""Sums by sampling unit, attacked: no two records are farther apart than is billed, some are as
+far."""
 
 from itertools import product
 from math import sqrt

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adjusted effects, attacked: of every step the two records that are farthest apart are as far as is
-charged, none farther, at whatever coefficients.
+"""Adjusted effects, attacked: of every step the two records that are farthest apart are as far as
+is charged, none farther, at whatever coefficients.
 """
 
 from dataclasses import astuple, replace

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weighted means, attacked: no two records are farther apart than is billed, and some are as far."""
+"""Weighted means, attacked: no two records are farther apart than is billed, and some
+are as far."""
 
 from itertools import product
 from math import sqrt

@@ -21,9 +21,11 @@ for (file in list.files("{folder}", full.names = TRUE)) source(file)
 client <- reticent_client("{url}", key = "k", retries = 2)
 invisible(call_server(client, "POST", "/v1/plans", list(dataset = "d")))
 invisible(call_server(client, "POST", "/v1/releases", list(dataset = "d"), "once"))
-failed <- tryCatch(call_server(client, "POST", "/v1/plans", list(dataset = "full")), error = conditionMessage)
+failed <- tryCatch(
+  call_server(client, "POST", "/v1/plans", list(dataset = "full")), error = conditionMessage)
 cat(failed)
-again <- tryCatch(call_server(client, "POST", "/v1/requests", list(dataset = "d")), error = conditionMessage)
+again <- tryCatch(
+  call_server(client, "POST", "/v1/requests", list(dataset = "d")), error = conditionMessage)
 cat(again)
 """
 

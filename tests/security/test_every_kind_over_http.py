@@ -2,9 +2,9 @@
 """Every kind of the registry, asked over HTTP about two stored tables that differ in one record.
 
 Short: the draws behind a reply are written down and played back for the neighbour, so what the pair
-can lose is known; with nothing in a kind's example that names it here. Long (`-m audit`): real draws
-by a running server, small charges many times, and a ρ that the replies prove to be spent: not more
-than is charged. That fails by luck less than once in 10⁹ runs of all kinds (support.attacks.
+can lose is known; with nothing in a kind's example that names it here. Long (`-m audit`): real
+draws by a running server, small charges many times, and a ρ that the replies prove to be spent: not
+more than is charged. That fails by luck less than once in 10⁹ runs of all kinds (support.attacks.
 black_box). Releases without noise are found out.
 """
 
@@ -27,8 +27,8 @@ ROUNDING = 1e-6  # relative: losses are sums of float64
 ROWS = 600  # with fewer a fit is bootstrapped, which takes long
 CHANGED = "-10,5,9,c,1,1"  # as far out as the bounds allow
 DRAWS = 150
-"""For each table: half of them prove a ρ of .3 where one number tells the tables apart every time; at
-SMALL some hundredth is charged."""
+"""For each table: half of them prove a ρ of .3 where one number tells the tables apart every time;
+at SMALL some hundredth is charged."""
 
 FIRST = {name.removesuffix(" 0"): q for name, q in QUERIES.items() if name.endswith(" 0")}
 ASKED = FIRST | {"count": QUERIES["count 1"]}

@@ -162,7 +162,7 @@ def test_the_command_line_asks_several_servers_with_a_key_each(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "protocol.json").write_text(json.dumps(AGREED | {"epsilon": 19.0}))
+    (tmp_path / "protocol.json").write_text(json.dumps(AGREED | {"epsilon": 14.0}))
     words = ["pooled", str(tmp_path / "protocol.json"), str(tmp_path / "pool.json"), "--resume"]
     for name, url in sites.urls.items():
         monkeypatch.setenv(f"RETICENT_KEY_{name.upper()}", sites.installations[name].keys["ana"])

@@ -12,9 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
-SECONDS = (
-    900  # for one program: on a machine that is busy with ten others the demonstration takes 300
-)
+# for one program: on a machine that is busy with ten others the demonstration takes 300
+SECONDS = 900
 PASSED_ON = ("LANG", "TZ", "SSL_CERT_FILE")
 """What a program in an environment learns of ours: nothing by which it could find this
 repository.

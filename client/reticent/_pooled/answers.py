@@ -30,9 +30,8 @@ _USUAL: Mapping[str, Any] = {
 
 
 def require_addable(site: str, study: Any) -> None:
-    """Raises InvalidQuery for what is no study with a reply, or a study that has no sum with others;
-    UnexpectedReply for numbers that are none.
-    """
+    """Raises InvalidQuery for what is no study with a reply, or a study that has no sum with
+    others; UnexpectedReply for numbers that are none."""
     if not isinstance(study, Study):
         raise InvalidQuery(f"{site}: that is no study with a reply, and is not in the pool.")
     if study.result.get("groups"):

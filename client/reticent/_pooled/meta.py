@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Meta-analysis of released estimates: y_k with variances v_k that count sampling and noise.
 
-Fixed: weights 1/v_k, μ̂ = Σw_ky_k/Σw_k, Var = 1/Σw_k; Q = Σw_k(y_k − μ̂)², I² = max(0, 1 − (K−1)/Q).
-Random: y_k ~ N(μ, v_k + τ²), weights 1/(v_k + τ²), τ² by DerSimonian & Laird (1986); by Paule &
-Mandel (1982), Q(τ²) = K − 1; or by REML, the maximum over τ² ≥ 0 of the restricted likelihood
-(Viechtbauer 2005). Hartung–Knapp (2001): Var = Σw_k(y_k − μ̂)²/((K−1)Σw_k) and t_{K−1}; not less
-than the plain variance (Röver, Knapp & Friede 2015), as noise may make estimates agree by chance.
+Fixed: weights 1/v_k, μ̂ = Σw_ky_k/Σw_k, Var = 1/Σw_k; Q = Σw_k(y_k − μ̂)², I² = max(0,
+1 − (K−1)/Q). Random: y_k ~ N(μ, v_k + τ²), weights 1/(v_k + τ²), τ² by DerSimonian & Laird (1986);
+by Paule & Mandel (1982), Q(τ²) = K − 1; or by REML, the maximum over τ² ≥ 0 of the restricted
+likelihood (Viechtbauer 2005). Hartung–Knapp (2001): Var = Σw_k(y_k − μ̂)²/((K−1)Σw_k) and t_{K−1};
+not less than the plain variance (Röver, Knapp & Friede 2015), as noise may make estimates agree by
+chance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,8 @@ _WIDE = 100.0
 _HALVINGS = 200
 """Of an interval for τ²: to the last bit of a double."""
 _GRID = 400
-"""Points at which the restricted likelihood is looked at first: its maxima are wider than a step."""
+"""Points at which the restricted likelihood is looked at first: its maxima are wider than a
+step."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,6 +53,7 @@ class MetaAnalysis:
 
     @property
     def df(self) -> int:
+        """Degrees of freedom of Q: the number of sites less 1."""
         return len(self.sites) - 1
 
     @property

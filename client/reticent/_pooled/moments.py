@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Moments of several sites, added.
 
-Site k's release is S_k + N_k in its own public coordinates z̃_k = B_k z. All are brought to those of
-the first site, where zᵀ stands for the columns and, beyond them, for what a formula needs to tell
-sites apart: `site[k]`, 1 at site k, and `site[k]:x`, for every site but the first. As these are
-linear in z at each site, T_k z̃_k with a public T_k, the pooled moments are
+Site k's release is S_k + N_k in its own public coordinates z̃_k = B_k z. All are brought to those
+of the first site, where zᵀ stands for the columns and, beyond them, for what a formula needs to
+tell sites apart: `site[k]`, 1 at site k, and `site[k]:x`, for every site but the first. As these
+are linear in z at each site, T_k z̃_k with a public T_k, the pooled moments are
 
     S = Σ w_k T_k S_k T_kᵀ,    N = Σ w_k T_k N_k T_kᵀ,    Σ w_k = 1.
 

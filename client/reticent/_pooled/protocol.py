@@ -75,6 +75,7 @@ class Protocol:
 
     @property
     def sites(self) -> tuple[str, ...]:
+        """The names of the data sets that the protocol asks, in its order."""
         return tuple(self.document["sites"])
 
     @property

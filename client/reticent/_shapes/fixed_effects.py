@@ -48,9 +48,13 @@ class FixedEffectsFit:
         """A frame with a row for each coefficient."""
         ends = self.confint(alpha)
         columns = {
-            "Estimate": self.coef(), "Std. Error": self.se(), "t value": self.tstat(), "Pr(>|t|)": self.pvalue(),
-            f"{100 * alpha / 2:g}%": ends[0], f"{100 * (1 - alpha / 2):g}%": ends[1],
-        }  # fmt: skip
+            "Estimate": self.coef(),
+            "Std. Error": self.se(),
+            "t value": self.tstat(),
+            "Pr(>|t|)": self.pvalue(),
+            f"{100 * alpha / 2:g}%": ends[0],
+            f"{100 * (1 - alpha / 2):g}%": ends[1],
+        }
         return _optional.pandas().DataFrame(columns).rename_axis("Coefficient")
 
     def predict(self, newdata: Frame | None = None) -> Any:
@@ -68,8 +72,13 @@ class FixedEffectsFit:
 
 
 def feols(
-    fml: str, data: Any, vcov: Any = None, weights: str | None = None, subset: str | None = None, **spending: Any
-) -> FixedEffectsFit:  # fmt: skip
+    fml: str,
+    data: Any,
+    vcov: Any = None,
+    weights: str | None = None,
+    subset: str | None = None,
+    **spending: Any,
+) -> FixedEffectsFit:
     """Least squares with fixed effects: Dataset.ols, which is asked at once and charged. spending:
     epsilon, ci_ratio and so on, unless the data set is `budgeted`. Raises NotPrivate, which says
     what to write.
@@ -80,8 +89,13 @@ def feols(
 
 
 def fepois(
-    fml: str, data: Any, vcov: Any = None, weights: str | None = None, subset: str | None = None, **spending: Any
-) -> FixedEffectsFit:  # fmt: skip
+    fml: str,
+    data: Any,
+    vcov: Any = None,
+    weights: str | None = None,
+    subset: str | None = None,
+    **spending: Any,
+) -> FixedEffectsFit:
     """Poisson regression with fixed effects as dummies: Dataset.poisson. As feols."""
     return _fixed_effects("poisson", fml, data, vcov, weights, subset, spending)
 
@@ -98,7 +112,8 @@ def _fixed_effects(
     formula, *bars = (part.strip() for part in fml.split("|"))
     if len(bars) > 1 or any("~" in bar for bar in bars):
         raise NotPrivate(
-            'Instruments are of a study: ds.study(variables, epsilon=…).iv("y ~ x + w | z + w"), free after the charge.'
+            'Instruments are of a study: ds.study(variables, epsilon=…).iv("y ~ x + w | z + w"), '
+            "free after the charge."
         )
     if _SEVERAL.search(fml):
         raise NotPrivate(
@@ -108,7 +123,8 @@ def _fixed_effects(
     model = described(method, formula, data, subset, weights=weights)
     unit = data._document["unit"]["column"]  # noqa: SLF001 - the same package
     _check_errors(vcov, unit)
-    columns = [name.strip() for bar in bars for name in bar.split("+") if name.strip() not in {"", "0"}]  # fmt: skip
+    named = (name.strip() for bar in bars for name in bar.split("+"))
+    columns = [name for name in named if name not in {"", "0"}]
     own = unit in columns and unit is not None
     if own and method != "ols":
         raise NotPrivate("Person effects are of least squares and robust linear models only.")

@@ -24,8 +24,13 @@ class CoxPHFitter:
         self._model: FittedModel | None = None
 
     def fit(
-        self, df: Any, duration_col: str, event_col: str | None = None, formula: str | None = None, **spending: Any
-    ) -> "CoxPHFitter":  # fmt: skip
+        self,
+        df: Any,
+        duration_col: str,
+        event_col: str | None = None,
+        formula: str | None = None,
+        **spending: Any,
+    ) -> "CoxPHFitter":
         """df: a data set. formula: the right side. spending: epsilon, ci_ratio and so on, unless
         the data set is `budgeted`, and `cuts`. Raises NotPrivate without event_col or formula.
 
@@ -70,16 +75,21 @@ class CoxPHFitter:
         """A frame with a row for each coefficient."""
         ends = self.confidence_intervals_
         columns = {
-            "coef": self.params_, "exp(coef)": self.hazard_ratios_, "se(coef)": self.standard_errors_,
-            "coef lower": ends[0], "coef upper": ends[1], "z": self.model.tvalues, "p": self.model.pvalues,
-        }  # fmt: skip
+            "coef": self.params_,
+            "exp(coef)": self.hazard_ratios_,
+            "se(coef)": self.standard_errors_,
+            "coef lower": ends[0],
+            "coef upper": ends[1],
+            "z": self.model.tvalues,
+            "p": self.model.pvalues,
+        }
         return _optional.pandas().DataFrame(columns)
 
     def predict_survival_function(
         self, X: Any, times: Sequence[float] | None = None, **more: Any
     ) -> Any:
-        """A frame with a row for each time and a column for each row of X; more: `offset`. Intervals
-        are in model.fit.predict_survival."""
+        """A frame with a row for each time and a column for each row of X; more: `offset`.
+        Intervals are in model.fit.predict_survival."""
         found = cast(HazardResults, self.model.fit).predict_survival(X, times, **more)
         return _optional.pandas().DataFrame(found.survival.T, index=found.times)
 

@@ -39,7 +39,8 @@ class FormulaModel:
         """Asks, which is charged: each time. how: epsilon, delta, ci_ratio, half_width, confirm,
         dry_run and fields of the method (`fit_statistics`, `confidence_level` …); settings of an
         optimiser have no effect. cov_type: the heteroscedasticity-robust ones, or "cluster" with
-        cov_kwds={"groups": the name of a column, or of two}. Raises NotPrivate, and what the method raises.
+        cov_kwds={"groups": the name of a column, or of two}. Raises NotPrivate, and what the method
+        raises.
 
         >>> smf.ols("price ~ grade", data=ds).fit(epsilon=1.0).params["grade"]
         """

@@ -63,5 +63,6 @@ class IV2SLS:
 
 def _of_a_study() -> NoReturn:
     raise NotPrivate(
-        'Write ds.study(variables, epsilon=…).iv("y ~ x + w | z + w"): two-stage least squares of any formula, free after one charge.'
+        'Write ds.study(variables, epsilon=…).iv("y ~ x + w | z + w"): two-stage least squares of '
+        "any formula, free after one charge."
     )

@@ -46,8 +46,12 @@ def probit(formula: str, data: Any, subset: str | None = None) -> FormulaModel:
 
 
 def poisson(
-    formula: str, data: Any, subset: str | None = None, offset: str | None = None, exposure: str | None = None
-) -> FormulaModel:  # fmt: skip
+    formula: str,
+    data: Any,
+    subset: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
+) -> FormulaModel:
     """Poisson regression by maximum likelihood: Dataset.poisson. offset, exposure: columns'
     names.
     """
@@ -55,8 +59,12 @@ def poisson(
 
 
 def negativebinomial(
-    formula: str, data: Any, subset: str | None = None, offset: str | None = None, exposure: str | None = None
-) -> FormulaModel:  # fmt: skip
+    formula: str,
+    data: Any,
+    subset: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
+) -> FormulaModel:
     """A negative binomial whose dispersion is estimated: the robust fit of Dataset.glm, as its
     first line says.
     """
@@ -86,8 +94,8 @@ def gee(
     """
     if type(cov_struct).__name__ not in {"NoneType", "Independence"}:
         raise NotPrivate(
-            "Write ds.gee(formula, working_correlation=…, epsilon=…) for exchangeable rows of a normal "
-            "response; other structures and families have independent rows only."
+            "Write ds.gee(formula, working_correlation=…, epsilon=…) for exchangeable rows of a "
+            "normal response; other structures and families have independent rows only."
         )
     if not isinstance(groups, str):
         raise NotPrivate("groups is the name of the person's column.")
@@ -152,8 +160,20 @@ def glm(
     return described(method, formula, data, subset, **more)
 
 
-_LINKS = {"Logit": "logit", "Probit": "probit", "CLogLog": "cloglog", "Log": "log", "Identity": "identity"}  # fmt: skip
-_USUAL = {"Binomial": "Logit", "Poisson": "Log", "Gamma": "InversePower", "NegativeBinomial": "Log", "Gaussian": "Identity"}  # fmt: skip
+_LINKS = {
+    "Logit": "logit",
+    "Probit": "probit",
+    "CLogLog": "cloglog",
+    "Log": "log",
+    "Identity": "identity",
+}
+_USUAL = {
+    "Binomial": "Logit",
+    "Poisson": "Log",
+    "Gamma": "InversePower",
+    "NegativeBinomial": "Log",
+    "Gaussian": "Identity",
+}
 _METHODS = {"Gaussian": "ols", "Poisson": "poisson", "Gamma": "gamma", "NegativeBinomial": "negbin"}
 _NAMES = {"binomial": "Binomial", "poisson": "Poisson", "gamma": "Gamma", "gaussian": "Gaussian"}
 

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agreement of raters or methods from a study's moments: intraclass correlations, limits of agreement.
+"""Agreement of raters or methods from a study's moments: intraclass correlations, limits of
+agreement.
 
-Of k columns with means m and covariance K over N records (Shrout & Fleiss 1979; McGraw & Wong 1996), up to
-N/(N − 1), MSR = 1ᵀK1/k, MSE = (tr K − MSR)/(k − 1), and v = Σ(m − m̄)²/(k − 1) − MSE/N, the raters' own
-variance:
+Of k columns with means m and covariance K over N records (Shrout & Fleiss 1979; McGraw & Wong
+1996), up to N/(N − 1), MSR = 1ᵀK1/k, MSE = (tr K − MSR)/(k − 1), and
+v = Σ(m − m̄)²/(k − 1) − MSE/N, the raters' own variance:
 
     ICC(3,1) = (MSR − MSE)/(MSR + (k − 1)MSE),   ICC(2,1) = (MSR − MSE)/(MSR + (k − 1)MSE + kv),
 
 consistency and absolute agreement of one rater; of the mean of k ICC(3,k) = (MSR − MSE)/MSR, and
-ICC(2,k) = (MSR − MSE)/(MSR + v). Bland & Altman (1986): d = x − y has the mean b and limits b ± 1.96s.
-Errors are of the delta method: noise, what clipping may have moved, and sampling by the normal law, in
-which means have the covariance K/N, independent of that of K.
+ICC(2,k) = (MSR − MSE)/(MSR + v). Bland & Altman (1986): d = x − y has the mean b and limits
+b ± 1.96s. Errors are of the delta method: noise, what clipping may have moved, and sampling by the
+normal law, in which means have the covariance K/N, independent of that of K.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +58,8 @@ class AgreementEstimates:
 
 
 def intraclass(moments: Moments, places: Sequence[int]) -> AgreementEstimates:
-    """Of the columns at these places, in the same units. Raises InvalidFormula for fewer than two."""
+    """Of the columns at these places, in the same units. Raises InvalidFormula for fewer than
+    two."""
     if len(places) < 2:
         raise InvalidFormula("Agreement is of two columns at least.")
     return _estimates(moments, places, ICC_NAMES, lambda m, K: _icc(m, K, moments.records))

@@ -3,8 +3,8 @@
 
 With Fisher's z = artanh(r): Var(z) = 1/(N − k − 3) + (Var_noise(r) + b²)/(1 − r²)², k columns being
 held fixed, b what clipping may have moved r by. Where few records decide a column's variance
-(Moments.bared) there is neither an interval nor a test. Source: Fisher (1921); the noise by the delta
-method.
+(Moments.bared) there is neither an interval nor a test. Source: Fisher (1921); the noise by the
+delta method.
 """
 
 from collections.abc import Sequence
@@ -52,6 +52,7 @@ class PairwiseCorrelation:
 
     @property
     def pvalue(self) -> float:
+        """Two-sided, of no correlation: by Fisher's z, whose standard error includes the noise."""
         return float(2 * ndtr(-abs(_artanh(self.value)) / self.z_error))
 
     def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a structural model fits noisy moments: χ², RMSEA, CFI, TLI and SRMR that count the noise.
+"""How well a structural model fits noisy moments: χ², RMSEA, CFI, TLI and SRMR that count the
+noise.
 
-With Σ = LLᵀ, e = L⁻¹(K − Σ)L⁻ᵀ as a vector of lower entries (√2 times those off the diagonal), J its
-slopes in θ and M the projection off J, T = N·F is about N/2·‖Me‖². Sampling gives e the covariance
-2/N·I, noise V: T is a sum Σλχ²₁ with λ the eigenvalues of M(I + N/2·V)M. Two moments of it are matched,
-T′ = aT + df − aΣλ, a = √(df/Σλ²), which has df degrees of freedom and is T without noise (Asparouhov &
-Muthén 2010). F less Σλ/N estimates the misfit of the population, from which RMSEA, CFI and TLI follow
-(Steiger & Lind 1980; Bentler 1990; Tucker & Lewis 1973). SRMR is less the noise's mean square.
+With Σ = LLᵀ, e = L⁻¹(K − Σ)L⁻ᵀ as a vector of lower entries (√2 times those off the diagonal), J
+its slopes in θ and M the projection off J, T = N·F is about N/2·‖Me‖². Sampling gives e the
+covariance 2/N·I, noise V: T is a sum Σλχ²₁ with λ the eigenvalues of M(I + N/2·V)M. Two moments of
+it are matched, T′ = aT + df − aΣλ, a = √(df/Σλ²), which has df degrees of freedom and is T without
+noise (Asparouhov & Muthén 2010). F less Σλ/N estimates the misfit of the population, from which
+RMSEA, CFI and TLI follow (Steiger & Lind 1980; Bentler 1990; Tucker & Lewis 1973). SRMR is less the
+noise's mean square.
 """
 
 from collections.abc import Sequence
@@ -36,6 +38,8 @@ class Misfit:
 
     @property
     def a(self) -> float:
+        """√(df/Σλ²), by which T is scaled to the variance of χ²; 1 for a model with no degree of
+        freedom."""
         return sqrt(self.df / self.second) if self.df else 1.0
 
     @property
@@ -45,9 +49,11 @@ class Misfit:
 
     @property
     def pvalue(self) -> float:
+        """Of exact fit: P(χ²(df) > T′); nan for a model with no degree of freedom."""
         return float(chdtrc(self.df, self.chisq)) if self.df else nan
 
     def rmsea(self, noncentrality: float, n: float) -> float:
+        """√(noncentrality/(a n df)), 0 for a negative noncentrality. n: records of the table."""
         return sqrt(max(noncentrality, 0.0) / (self.a * n * self.df)) if self.df else 0.0
 
     def end(self, probability: float) -> float:

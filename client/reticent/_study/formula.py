@@ -106,8 +106,8 @@ class Columns:
         factors = quoted_split(item, "*") if "**" not in _outside(item) else [item]
         if len(factors) > MOST_CROSSED:
             raise InvalidFormula(
-                f"{shortened(item)}: a product has at most {MOST_CROSSED} factors; write the terms that "
-                "you mean, with ':'."
+                f"{shortened(item)}: a product has at most {MOST_CROSSED} factors; write the "
+                "terms that you mean, with ':'."
             )
         chosen = [
             ":".join(f for f, use in zip(factors, uses, strict=True) if use)

@@ -141,6 +141,7 @@ class _Reduced:
     at: list[int]
 
     def fit(self, y: FloatArray) -> LeastSquares:
+        """Least squares of y (q,) on all exogenous columns: the first stage."""
         return self.moments.least_squares(y, self.X)
 
     def statistic(self, theta: FloatArray, v: FloatArray, inverse: FloatArray) -> float:

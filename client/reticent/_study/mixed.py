@@ -4,21 +4,23 @@
     y_it = x_itᵀβ + u_i + e_it,      Var u = τ², Var e = σ², u independent of x
 
 Of columns z and their person means z̄ the study has the moments of both, summed over rows: between
-ones B = Σ T_i z̄z̄ᵀ and within ones W, of z − z̄ (Σ over persons, T_i rows each; R rows and P persons
-in all, weighted as the study weights them). With V_W and V_B the squares in W and in B of the
-residuals at θ̂, whose means are σ²(R − P) and τ²R + σ²P up to degrees of freedom of slopes,
+ones B = Σ T_i z̄z̄ᵀ and within ones W, of z − z̄ (Σ over persons, T_i rows each; R rows and P
+persons in all, weighted as the study weights them). With V_W and V_B the squares in W and in B of
+the residuals at θ̂, whose means are σ²(R − P) and τ²R + σ²P up to degrees of freedom of slopes,
 
-    σ² = V_W/(R − P),   τ² = (V_B − Pσ²)/R,   θ̂ = (W_xx + λB_xx)⁻¹(W_xy + λB_xy),   λ = σ²/(σ² + τ²R/P),
+    σ² = V_W/(R − P),                   τ² = (V_B − Pσ²)/R,
+    θ̂ = (W_xx + λB_xx)⁻¹(W_xy + λB_xy),  λ = σ²/(σ² + τ²R/P),
 
-solved by iteration from λ = 1: for equally many rows the maximum of the restricted likelihood, up to
-degrees of freedom; at any λ θ̂ estimates β. Sampling, with M the most rows a person may have, as ΣT_i²z̄z̄ᵀ ≤ M·B:
+solved by iteration from λ = 1: for equally many rows the maximum of the restricted likelihood, up
+to degrees of freedom; at any λ θ̂ estimates β. Sampling, with M the most rows a person may have, as
+ΣT_i²z̄z̄ᵀ ≤ M·B:
 
     Var θ̂ ≤ A⁻¹[σ²W_xx + λ²(σ² + Mτ²)B_xx]A⁻¹,  A = W_xx + λB_xx;
     Var V_W = kσ⁴(R − P),   Var V_B ≤ k(MRτ⁴ + 2Rτ²σ² + Pσ⁴),
 
 with equality where all have M rows. k = 2 holds for normal u and e. A study has no fourth moments,
-and real errors have tails: k = 4, of laws whose kurtosis is 5, is taken. Noise enters by gradients in
-the moments, and that of P besides.
+and real errors have tails: k = 4, of laws whose kurtosis is 5, is taken. Noise enters by gradients
+in the moments, and that of P besides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,16 +40,17 @@ from reticent._text import number
 COMPONENTS = ("var(person)", "var(residual)", "icc")
 ESTIMAND = (
     "Generalised least squares with a random intercept of every person, with persons beyond the "
-    "study's radius downweighted. Intercepts are taken as independent of the terms, and intervals of "
-    "the components allow for a kurtosis of 5."
+    "study's radius downweighted. Intercepts are taken as independent of the terms, and intervals "
+    "of the components allow for a kurtosis of 5."
 )
 _HIDDEN = (
-    "Not identifiable at this epsilon: the noise is too large beside what these columns have within "
-    "and between persons. Use fewer columns, or ask a study at a larger epsilon."
+    "Not identifiable at this epsilon: the noise is too large beside what these columns have "
+    "within and between persons. Use fewer columns, or ask a study at a larger epsilon."
 )
 _MEANS = (
-    "A random intercept needs the person's mean beside each column: ask a study with {missing} among "
-    "its variables too, or name columns that are the same in all rows of a person in constant."
+    "A random intercept needs the person's mean beside each column: ask a study with {missing} "
+    "among its variables too, or name columns that are the same in all rows of a person in "
+    "constant."
 )
 _ROUNDS = 20
 """Of the iteration, which gains a digit or more in each."""
@@ -83,7 +86,8 @@ class MixedFit(StudyFit):
         return dict(zip(COMPONENTS, map(float, found), strict=True))
 
     def components_conf_int(self, alpha: float = 0.05) -> Mapping[str, tuple[float, float]]:
-        """(lower, upper) by name: normal intervals, of variances from 0, of the ICC within [0, 1]."""
+        """(lower, upper) by name: normal intervals, of variances from 0, of the ICC within [0,
+        1]."""
         z, found = float(ndtri(1 - alpha / 2)), {}
         for name, value in self.components.items():
             half = z * self.components_bse[name]
@@ -140,8 +144,8 @@ def persons_of(result: Mapping[str, Any]) -> Persons:
     """Of a study of persons. Raises InvalidFormula for another."""
     if result.get("persons_standard_error") is None or result.get("effects") is not None:
         raise InvalidFormula(
-            "A random intercept is of persons with several rows: ask a study of a data set whose unit "
-            "is a column, without effects."
+            "A random intercept is of persons with several rows: ask a study of a data set whose "
+            "unit is a column, without effects."
         )
     n, kept = float(result["n"]), 1 - max(float(result["clipped"]["share"]), 0.0)
     P, sd = float(result["persons"]) / n, float(result["persons_standard_error"]) / n

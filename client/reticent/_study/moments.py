@@ -80,6 +80,7 @@ class Delta:
 
     @property
     def bse(self) -> FloatArray:
+        """(k,) standard errors: of sampling, privacy noise and what clipping may have moved."""
         total = np.diag(self.privacy + self.sampling) + self.leaning.squares(
             np.eye(len(self.values))
         )
@@ -153,6 +154,7 @@ class Narrow:
 
     @property
     def parts(self) -> tuple[NoisePart, ...]:
+        """The independent parts of the noise, as `Moments.parts`."""
         return self.several or (NoisePart(self.root, self.sd),)
 
     def noise(self, v: FloatArray, X: FloatArray, A: FloatArray) -> FloatArray:
@@ -362,8 +364,8 @@ class Moments:
     def carried(
         self, places: Sequence[int], values: FloatArray, slopes: Sequence[FloatArray]
     ) -> Delta:
-        """Values (k,) with symmetric gradients in the covariance of some columns: with their errors,
-        as of `delta`.
+        """Values (k,) with symmetric gradients in the covariance of some columns: with their
+        errors, as of `delta`.
         """
         chosen = [0, *places]
         S = self.sums[np.ix_(chosen, chosen)]

@@ -2,11 +2,13 @@
 """Structural models fitted to a covariance by normal maximum likelihood, and how fits move with it.
 
 Factors and columns v obey v = Av + e, cov(e) = P (the reticular action model of McArdle & McDonald
-1984), so that all have the covariance C = BPBᵀ, B = (I − A)⁻¹, and the columns have Σ, a part of C. The
-estimate θ̂ minimises F = log|Σ| − log|K| + tr(KΣ⁻¹) − m over the free entries θ of A and P (Jöreskog 1969).
+1984), so that all have the covariance C = BPBᵀ, B = (I − A)⁻¹, and the columns have Σ, a part of C.
+The estimate θ̂ minimises F = log|Σ| − log|K| + tr(KΣ⁻¹) − m over the free entries θ of A and P
+(Jöreskog 1969).
 
 With Σ_i = ∂Σ/∂θ_i the score is g_i = tr(Σ⁻¹(Σ − K)Σ⁻¹Σ_i), and J_ij = tr(Σ⁻¹Σ_iΣ⁻¹Σ_j) its expected
-slope. g(θ̂(K), K) = 0 gives by implicit differentiation ∂θ̂/∂K = H⁻¹Σ⁻¹Σ_iΣ⁻¹, H the slope of g in θ.
+slope. g(θ̂(K), K) = 0 gives by implicit differentiation ∂θ̂/∂K = H⁻¹Σ⁻¹Σ_iΣ⁻¹, H the slope of g in
+θ.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,9 +60,11 @@ class Structure:
 
     @property
     def df(self) -> int:
+        """Degrees of freedom: m(m + 1)/2 covariances less the t free parameters."""
         return self.m * (self.m + 1) // 2 - self.t
 
     def matrices(self, theta: Array) -> tuple[Array, Array]:
+        """A and P (v, v) at θ (t,), with the free entries filled in; complex where θ is."""
         A, P = self.A0.astype(theta.dtype), self.P0.astype(theta.dtype)
         A[self.A[:, 0], self.A[:, 1]] = theta[self.A[:, 2]]
         P[self.P[:, 0], self.P[:, 1]] = theta[self.P[:, 2]]
@@ -145,7 +149,8 @@ def discrepancy(S: Structure, theta: FloatArray, K: FloatArray) -> float:
 
 
 def start(S: Structure, model: PathModel, K: FloatArray) -> FloatArray:
-    """θ (t,) to begin at: loadings on an indicators' first component, half of each variance left."""
+    """θ (t,) to begin at: loadings on an indicators' first component, half of each variance
+    left."""
     column = {name: k for k, name in enumerate(model.columns)}
     sd = np.sqrt(np.diag(K))
     size: dict[str, float] = {}
@@ -200,8 +205,8 @@ def fitted(S: Structure, theta: FloatArray, K: FloatArray) -> FloatArray:
         scale = np.sqrt(np.diag(J))
         if not np.all(scale > 0) or np.linalg.eigvalsh(J / np.outer(scale, scale))[0] < _FLAT:
             raise NotEstimable(
-                "The model is not identified: these columns leave a parameter open. Fix a parameter, "
-                "or give each factor two or three columns of its own."
+                "The model is not identified: these columns leave a parameter open. Fix a "
+                "parameter, or give each factor two or three columns of its own."
             )
         step = -np.linalg.solve(J, g)
         length = 1.0

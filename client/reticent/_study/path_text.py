@@ -6,10 +6,11 @@
     x1 ~~ x2                    a covariance, or a variance (x1 ~~ x1)
     indirect := a*b             a function of labels
 
-Lines end at a new line or ";", comments begin with "#". A number before "*" fixes a parameter, NA frees
-it, a label names it; parameters with one label are equal. Defaults are lavaan's: the first loading of a
-factor is 1 (or its variance, with std_lv), all variances are free, and so are the covariances of factors
-that nothing explains, of observed columns that nothing explains, and of responses that explain nothing.
+Lines end at a new line or ";", comments begin with "#". A number before "*" fixes a parameter, NA
+frees it, a label names it; parameters with one label are equal. Defaults are lavaan's: the first
+loading of a factor is 1 (or its variance, with std_lv), all variances are free, and so are the
+covariances of factors that nothing explains, of observed columns that nothing explains, and of
+responses that explain nothing.
 """
 
 import ast
@@ -60,6 +61,8 @@ class Path:
 
     @property
     def ends(self) -> tuple[str, frozenset[str]]:
+        """Equal for two paths that state the same parameter: the operator and both sides, in any
+        order."""
         return self.op, frozenset((self.left, self.right))
 
     def __str__(self) -> str:
@@ -79,6 +82,7 @@ class PathModel:
     defined: Mapping[str, Callable[[Mapping[str, complex]], complex]]
 
     def indicators(self, factor: str) -> tuple[str, ...]:
+        """The names of what loads on a factor, in the order of the text."""
         return tuple(p.right for p in self.paths if p.op == LOADING and p.left == factor)
 
 
@@ -86,7 +90,8 @@ def path_model(text: str, study: Columns, names: tuple[str, ...], std_lv: bool) 
     """Of a text. names: the study's columns, by place. Raises InvalidFormula."""
     if len(text) > MOST_TEXT:
         raise InvalidFormula(
-            f"The model has {len(text)} characters, more than {MOST_TEXT}: leave out what is not needed."
+            f"The model has {len(text)} characters, more than {MOST_TEXT}: leave out what is not "
+            "needed."
         )
     lines = [_parts(line) for line in _lines(text)]
     factors = tuple(dict.fromkeys(left for left, op, _ in lines if op == LOADING))
@@ -164,7 +169,8 @@ def _modified(path: Path, modifier: str) -> Path:
         number = float(modifier)
         if number and not _SMALLEST <= abs(number) <= _LARGEST:
             raise InvalidFormula(
-                f"{shortened(modifier)}: a fixed number is 0 or from {_SMALLEST:g} to {_LARGEST:g} in size."
+                f"{shortened(modifier)}: a fixed number is 0 or from {_SMALLEST:g} to "
+                f"{_LARGEST:g} in size."
             )
         return replace(path, fixed=number)
     if _NAME.fullmatch(modifier):
@@ -226,8 +232,8 @@ def _function(text: str, labels: set[str]) -> Callable[[Mapping[str, complex]], 
     """Of labels, by + - * / ^ and brackets. Raises InvalidFormula."""
     if len(text) > MOST_EXPRESSION:
         raise InvalidFormula(
-            f"{shortened(text)}: an expression has at most {MOST_EXPRESSION} characters: give parts of it "
-            "names of their own with :=."
+            f"{shortened(text)}: an expression has at most {MOST_EXPRESSION} characters: give "
+            "parts of it names of their own with :=."
         )
     try:
         tree = ast.parse(text.replace("^", "**"), mode="eval")
@@ -259,8 +265,8 @@ def _function(text: str, labels: set[str]) -> Callable[[Mapping[str, complex]], 
 
 
 def _value(node: ast.expr, values: Mapping[str, complex]) -> complex:
-    """Of an expression whose nodes are all arithmetic, in floating point: powers of integers have no
-    end. Raises ArithmeticError.
+    """Of an expression whose nodes are all arithmetic, in floating point: powers of integers have
+    no end. Raises ArithmeticError.
     """
     match node:
         case ast.Constant(value=int() | float() as number):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reliability of a sum of items from a study's moments: Cronbach's α and McDonald's ω.
 
-α = k/(k − 1)·(1 − tr K/1ᵀK1) has the gradient k/(k − 1)·(tr K·11ᵀ/(1ᵀK1)² − I/1ᵀK1) (Cronbach 1951).
-ω = (Σλ)²ψ/((Σλ)²ψ + Σθ) of one factor behind all items (McDonald 1999). Intervals count the noise by the
-delta method, what clipping may have moved, and sampling by the normal law; they are made of log(1 − α),
-whose law is nearer to the normal (Bonett 2002).
+α = k/(k − 1)·(1 − tr K/1ᵀK1) has the gradient k/(k − 1)·(tr K·11ᵀ/(1ᵀK1)² − I/1ᵀK1) (Cronbach
+1951). ω = (Σλ)²ψ/((Σλ)²ψ + Σθ) of one factor behind all items (McDonald 1999). Intervals count the
+noise by the delta method, what clipping may have moved, and sampling by the normal law; they are
+made of log(1 − α), whose law is nearer to the normal (Bonett 2002).
 """
 
 from collections.abc import Sequence

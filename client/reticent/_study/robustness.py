@@ -29,10 +29,12 @@ class SpecificationCurve:
 
     @property
     def values(self) -> FloatArray:
+        """(k,) the term's coefficient in each specification, in the order of `formulas`."""
         return np.array([fit.params[self.term] for fit in self.fits])
 
     @property
     def bse(self) -> FloatArray:
+        """(k,) its standard errors, sampling and privacy noise together."""
         return np.array([fit.bse[self.term] for fit in self.fits])
 
     def conf_int(self, alpha: float = 0.05) -> FloatArray:
@@ -53,6 +55,7 @@ class SpecificationCurve:
         return _optional.pandas().DataFrame(columns, index=list(self.formulas))
 
     def summary(self) -> Text:
+        """A line a specification: the coefficient, its 95 % interval and the formula."""
         rows = zip(self.formulas, self.values, self.conf_int(), strict=True)
         lines = [
             f"{value:10.4g}  [{low:.4g}, {high:.4g}]  {text}" for text, value, (low, high) in rows

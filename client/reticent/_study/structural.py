@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Confirmatory factors, paths and structural equations from a study's moments.
 
-Estimates are of normal maximum likelihood. Standard errors count the noise by the delta method, what
-clipping may have moved, and sampling of a normal law with the released covariance, whether or not the
-model has that covariance: where it fits they are those of the expected information, where it does not
-they are those of the sandwich. A study holds no fourth moments, so that none are robust to kurtosis.
+Estimates are of normal maximum likelihood. Standard errors count the noise by the delta method,
+what clipping may have moved, and sampling of a normal law with the released covariance, whether or
+not the model has that covariance: where it fits they are those of the expected information, where
+it does not they are those of the sandwich. A study holds no fourth moments, so that none are robust
+to kurtosis.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,8 @@ NORMAL = (
     "and clipping are counted."
 )
 ALIKE = (
-    "Persons have several rows, and moments do not show how alike these are: standard errors are as "
-    "large as that can make them, and there is no test of fit."
+    "Persons have several rows, and moments do not show how alike these are: standard errors are "
+    "as large as that can make them, and there is no test of fit."
 )
 _SINGULAR = (
     "The model gives no covariance that can be fitted, or a function of labels has no value at the "
@@ -48,8 +49,9 @@ _ROUNDED = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PathEstimate:
-    """One row: `lhs op rhs`, its label, the estimate, standard errors (all, and of the noise alone),
-    and the same standardised by all variables' deviations. Fixed parameters have errors of 0.
+    """One row: `lhs op rhs`, its label, the estimate, standard errors (all, and of the noise
+    alone), and the same standardised by all variables' deviations. Fixed parameters have errors of
+    0.
     """
 
     lhs: str
@@ -64,6 +66,7 @@ class PathEstimate:
 
     @property
     def z(self) -> float:
+        """est/se, which Wald's test refers to a standard normal; nan where the error is 0."""
         return self.est / self.se if self.se > 0 else float("nan")
 
     @property
@@ -134,7 +137,8 @@ class StructuralFit:
 
     @property
     def factor_correlations(self) -> dict[tuple[str, str], PathEstimate]:
-        """Covariances of factors, whose `std_all` are correlations (of residuals, where explained)."""
+        """Covariances of factors, whose `std_all` are correlations (of residuals, where
+        explained)."""
         pairs = [e for e in self.estimates if e.op == COVARIANCE and e.lhs != e.rhs]
         return {(e.lhs, e.rhs): e for e in pairs if {e.lhs, e.rhs} <= set(self.loadings)}
 
@@ -152,6 +156,8 @@ class StructuralFit:
         return found
 
     def summary(self) -> Text:
+        """The estimates with standard errors, p-values and standardised values, then the measures
+        of fit."""
         rows = [
             (
                 str(e),
@@ -169,8 +175,8 @@ class StructuralFit:
         return str(self.summary())
 
     def plot(self, ax: Any = None) -> Any:
-        """Standardised loadings, slopes and covariances with 95 % intervals; needs matplotlib, gives
-        the Axes.
+        """Standardised loadings, slopes and covariances with 95 % intervals; needs matplotlib,
+        gives the Axes.
         """
         shown = [e for e in self.estimates if e.op != DEFINED and (e.lhs != e.rhs)]
         values = np.array([e.std_all for e in shown])
@@ -188,8 +194,8 @@ class StructuralFit:
         low, high = f["rmsea.ci.lower"], f["rmsea.ci.upper"]
         return [
             (
-                f"χ²({f['df']:.0f}) = {f['chisq']:.4g}, p = {probability(f['pvalue'])}; noise alone "
-                f"would multiply its mean by {f['noise']:.3g}, which is taken out"
+                f"χ²({f['df']:.0f}) = {f['chisq']:.4g}, p = {probability(f['pvalue'])}; noise "
+                f"alone would multiply its mean by {f['noise']:.3g}, which is taken out"
             ),
             (
                 f"CFI {f['cfi']:.3f}, TLI {f['tli']:.3f}, RMSEA {f['rmsea']:.3f} [{low:.3f}, "
@@ -249,8 +255,8 @@ def clear_covariance(moments: Moments, places: Sequence[int]) -> FloatArray:
     K = moments.covariance(places)
     if moments.gate(rows) > GATE or np.linalg.eigvalsh(K)[0] <= 0:
         raise NotEstimable(
-            "Not identifiable at this epsilon: the noise is too large beside what these columns have "
-            "apart from each other. Use fewer columns, or ask a study at a larger epsilon."
+            "Not identifiable at this epsilon: the noise is too large beside what these columns "
+            "have apart from each other. Use fewer columns, or ask a study at a larger epsilon."
         )
     return K
 
@@ -262,8 +268,9 @@ def bare(moments: Moments, places: Sequence[int]) -> list[str]:
         return []
     return [
         (
-            f"No intervals and no test of fit: the study's radius takes much of {', '.join(named)}, "
-            "whose variance is in few large values. Ask a study of its logarithm."
+            "No intervals and no test of fit: the study's radius takes much of "
+            f"{', '.join(named)}, whose variance is in few large values. Ask a study of its "
+            "logarithm."
         )
     ]
 
@@ -275,8 +282,9 @@ def _proper(S: Structure, theta: FloatArray) -> None:
     if negative or np.linalg.eigvalsh(P)[0] < -_ROUNDED * np.max(np.diag(P)):
         which = f"{', '.join(negative)} below 0" if negative else "correlations beyond 1"
         raise NotEstimable(
-            f"An improper solution (Heywood case): {which}. The noise may be too large, or the model "
-            "wrong: use fewer factors, more indicators for each, or a study at a larger epsilon."
+            f"An improper solution (Heywood case): {which}. The noise may be too large, or the "
+            "model wrong: use fewer factors, more indicators for each, or a study at a larger "
+            "epsilon."
         )
 
 

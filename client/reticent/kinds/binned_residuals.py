@@ -74,7 +74,8 @@ class BinnedResiduals(Release):
     >>> found = ds.residuals(fit, epsilon=0.5)
     >>> found.residuals, found.conf_int(), found.to_frame()
     >>> axes = found.plot(calibration=True)
-    >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5, bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
+    >>> ds.binned_residuals("price ~ grade", [-1e6, 2e5], scale=3e5,
+    ...     bins=[2e5, 4e5, 6e5, 8e5], epsilon=0.5)
     """
 
     @property

@@ -49,6 +49,7 @@ class Crosstab(Counts):
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The names of the crossed columns, in the order of the table's axes."""
         return tuple(map(str, self.result["columns"]))
 
     @property

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cumulative incidences of competing causes: steps with their intervals, times lost, Gray's test."""
+"""Cumulative incidences of competing causes: steps with their intervals, times lost, Gray's
+test."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -139,6 +140,7 @@ class CumulativeIncidences(Release):
 
     @property
     def causes(self) -> tuple[str, ...]:
+        """The causes that have curves, each once, in the server's order."""
         return tuple(dict.fromkeys(each.cause for each in self.curves))
 
     @property

@@ -17,8 +17,8 @@ from reticent.results.several import FitTable
 Group = Mapping[str, Any]
 _COMPARED = (
     "SMD: standardised mean difference of the groups (of more than two the mean of all pairs'), in "
-    "brackets its 95 % interval. p: equal means (Welch) or equal shares (Wald). Both count sampling "
-    "and privacy noise, one column at a time."
+    "brackets its 95 % interval. p: equal means (Welch) or equal shares (Wald). Both count "
+    "sampling and privacy noise, one column at a time."
 )
 _NOTES = (
     "Figures are noisy; in brackets, quartiles.",

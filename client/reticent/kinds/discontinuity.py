@@ -25,9 +25,11 @@ _BAND = 0.4  # opacity
 class DiscontinuityResults(Coefficients):
     """A released jump of a mean at a cut-off, with the local lines on both sides.
 
-    >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, epsilon=4.0)
+    >>> found = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+    ...     epsilon=4.0)
     >>> found.jump, found.jump_interval(), found.pvalue
-    >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0, order=2, epsilon=4.0)
+    >>> robust = ds.discontinuity("price", "sqft_living", cutoff=2000.0, bandwidth=1500.0,
+    ...     order=2, epsilon=4.0)
     """
 
     @property

@@ -23,7 +23,8 @@ _REFERENCE = -1
 class EventStudyResults(TreatmentResults):
     """A released event study; the reference is the period before treatment, whose effect is 0.
 
-    >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3, epsilon=4.0)
+    >>> found = ds.event_study("log(price)", "station", "quarter", before=3, after=3,
+    ...     epsilon=4.0)
     >>> found.event_times, found.effects, found.pretrend, found.plot()
     """
 

@@ -17,7 +17,8 @@ class GroupHazards(GroupRegressions):
     one has, a baseline of its own included.
 
     >>> found = ds.hazard_regression("Surv(days, sold) ~ grade", by="waterfront", epsilon=2.0)
-    >>> found.fits["1"].hazard_ratios()["grade"], found.compare("0", "1").conf_int(), found.table(exp=True)
+    >>> found.fits["1"].hazard_ratios()["grade"], found.compare("0", "1").conf_int()
+    >>> found.table(exp=True)
     """
 
     @property

@@ -18,7 +18,8 @@ class GroupQuantileRegressions(Release):
     """Released quantile regressions of every group, charged once: each of `groups` has a regression
     for each level.
 
-    >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront", epsilon=4.0)
+    >>> found = ds.quantile_regression("price ~ grade", [0.25, 0.75], by="waterfront",
+    ...     epsilon=4.0)
     >>> found.groups["1"].fits[0.75].params, found.compare("0", "1", 0.75).conf_int()
     """
 

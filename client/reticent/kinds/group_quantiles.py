@@ -38,6 +38,7 @@ class GroupQuantiles(Release):
 
     @property
     def probabilities(self) -> tuple[float, ...]:
+        """The probabilities asked for, in the order of the values."""
         return next(iter(self.groups.values())).probabilities
 
     @property

@@ -49,7 +49,8 @@ class Histogram(Counts):
         """Whether the number of records jumps at a cut-off that is an edge of the bins (McCrary
         2008; with robust bias correction); costs nothing, whatever the bandwidth.
 
-        Raises ValueError without edges, or with fewer than four bins on a side within the bandwidth.
+        Raises ValueError without edges, or with fewer than four bins on a side within the
+        bandwidth.
         """
         if self.edges is None:
             raise ValueError("a density has bins with edges: ask for `bins`, not for levels")

@@ -45,6 +45,8 @@ class TestResults(Release):
 
     @property
     def statistic(self) -> float:
+        """The test's statistic, or that of the table's first row; nan where it is not
+        identifiable."""
         return _number(self.table[0]["statistic"])
 
     @property
@@ -54,6 +56,8 @@ class TestResults(Release):
 
     @property
     def pvalue(self) -> float:
+        """The test's p-value, or that of the table's first row; nan where it is not
+        identifiable."""
         return _number(self.table[0]["p_value"])
 
     @property

@@ -30,10 +30,12 @@ class LocationScaleResults(Release):
 
     @property
     def location(self) -> float:
+        """Huber's location, in the column's units."""
         return float(self.result["location"])
 
     @property
     def scale(self) -> float:
+        """Huber's scale: at normal data the standard deviation, in the column's units."""
         return float(self.result["scale"])
 
     @property
@@ -53,6 +55,7 @@ class LocationScaleResults(Release):
 
     @property
     def estimable(self) -> tuple[bool, ...]:
+        """Whether the location and the scale stand out from the privacy noise, in this order."""
         return tuple(bool(flag) for flag in self.result["estimable"])
 
     @property

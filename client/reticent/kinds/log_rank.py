@@ -20,12 +20,14 @@ class LogRankTest(Release):
 
     >>> test = ds.log_rank("days", "sold", "waterfront", epsilon=1.0)
     >>> test.statistic, test.df, test.pvalue
-    >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True, epsilon=1.0).pvalue
+    >>> ds.log_rank("days", "sold", "grade", strata="waterfront", trend=True,
+    ...     epsilon=1.0).pvalue
     >>> ds.log_rank("days", "sold", "waterfront", emphasis=(0, 1), epsilon=1.0).pvalue
     """
 
     @property
     def statistic(self) -> float:
+        """The log-rank statistic, referred to χ² with one degree of freedom fewer than groups."""
         return float(self.result["statistic"])
 
     @property
@@ -35,6 +37,7 @@ class LogRankTest(Release):
 
     @property
     def pvalue(self) -> float:
+        """Of equal hazards in all groups; privacy noise is allowed for."""
         return float(self.result["p_value"])
 
     @property

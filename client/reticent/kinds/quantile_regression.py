@@ -24,7 +24,8 @@ class QuantileRegressionResults(Release):
     """Released regressions of one or several quantiles; each of `fits` is a regression with all
     that one has.
 
-    >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75], epsilon=4.0)
+    >>> found = ds.quantile_regression("price ~ sqft_living + grade", [0.25, 0.5, 0.75],
+    ...     epsilon=4.0)
     >>> found.fits[0.5].params["grade"], found.fits[0.25].conf_int(), found.to_frame()
     """
 

@@ -25,6 +25,7 @@ class Quantiles(Release):
 
     @property
     def probabilities(self) -> tuple[float, ...]:
+        """The probabilities asked for, in the order of the values."""
         return tuple(map(float, self.result["probabilities"]))
 
     @property

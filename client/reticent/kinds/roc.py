@@ -59,7 +59,8 @@ class RocCurve(Release):
     >>> curve.auc, curve.conf_int(), curve.bse
     >>> curve.to_frame([1_000_000]); curve.plot()
     >>> curve.predictive_values(1_000_000, prevalence=0.02)
-    >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005], epsilon=1.0)
+    >>> ds.roc("grade + sqft_living", "waterfront", coefficients=[-9.0, 0.4, 0.0005],
+    ...     epsilon=1.0)
     """
 
     @property
@@ -79,6 +80,7 @@ class RocCurve(Release):
 
     @property
     def confidence_level(self) -> float:
+        """Of the interval of the area under the curve, such as .95."""
         return float(self.result["confidence_level"])
 
     @property

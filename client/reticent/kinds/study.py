@@ -49,8 +49,8 @@ ANALYSES = (
     "r2, sem, reliability, icc, bland_altman, mixedlm, twin."
 )
 WHOLE = (
-    "Structural models, reliability and agreement are about persons, not about deviations from their means: "
-    "ask a study without effects."
+    "Structural models, reliability and agreement are about persons, not about deviations from "
+    "their means: ask a study without effects."
 )
 _SHOWN = 10
 """Subsets that a selection lists."""
@@ -161,9 +161,10 @@ class Study(Release):
         return instrumental(self.release, self._moments, specification)
 
     def mixedlm(self, formula: str, constant: Sequence[str] = ()) -> MixedFit:
-        """A linear mixed model with a random intercept of every person, as statsmodels' `mixedlm` and
-        R's `lmer(y ~ x + (1 | person))`: coefficients, variance components and the ICC. Of a study of
-        persons with several rows whose variables are the formula's columns and their means.
+        """A linear mixed model with a random intercept of every person, as statsmodels' `mixedlm`
+        and R's `lmer(y ~ x + (1 | person))`: coefficients, variance components and the ICC. Of a
+        study of persons with several rows whose variables are the formula's columns and their
+        means.
 
         constant: columns that are the same in all rows of a person, which need no mean. Raises
         InvalidFormula, and NotEstimable where the noise is too large.
@@ -448,8 +449,8 @@ class Study(Release):
         named = " + ".join(wanted)
         return [
             (
-                f"Missing cells are filled in this formula's variables: add {named}, or coefficients "
-                "are about filled cells too."
+                f"Missing cells are filled in this formula's variables: add {named}, or "
+                "coefficients are about filled cells too."
             )
         ]
 

@@ -36,6 +36,7 @@ class BlockResults(RegressionResults):
 
     @property
     def rows_per_block(self) -> int:
+        """How many records each of the disjoint blocks has."""
         return int(self.result["rows_per_block"])
 
     @property

@@ -83,6 +83,8 @@ class Curve:
 
     @property
     def restricted_mean_se(self) -> float:
+        """Standard error of the restricted mean, in units of time; it includes the privacy
+        noise."""
         return float(self.content["restricted_mean_standard_error"])
 
     def rmst(self, tau: float) -> Contrast:

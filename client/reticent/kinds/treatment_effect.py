@@ -32,7 +32,8 @@ class TreatmentEffectResults(Release):
     """A released effect of a treatment, others equal. Intervals count sampling, privacy noise and
     the errors of the models.
 
-    >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att", epsilon=2.0)
+    >>> found = ds.treatment_effect("price", "waterfront", "grade + sqft_living", "att",
+    ...     epsilon=2.0)
     >>> found.effect, found.conf_int(), found.pvalue, found.summary()
     >>> found.balance(); found.plot(); found.love_plot(); found.overlap_plot()
     """

@@ -46,6 +46,7 @@ class Fitted:
 
     @property
     def design(self) -> Design:
+        """Computes the terms of this fit for new data, as `predict` and `margins` need them."""
         return Design(self.terms, self.baselines)
 
     def linear(self, X: FloatArray) -> FloatArray:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Brier score of released probabilities, from their residuals by bins.
 
-Residuals r of a bin are centred at c and scaled by h, z = (r − c)/h, and its released sums N, S and Q of
-1, z and z² have noise of the variances s², s²/2 and s². So Σr² = h²Q + 2hcS + c²N, the score is B = ΣΣr²/ΣN
-(Brier 1950), and its noise has the variance s²Σ(h⁴ + 2h²c² + (c² − B)²)/(ΣN)². s is told by the released
-error of a mean, s²(m² + ½)h²/N² at m = (r̄ − c)/h. Sampling: E(y − μ)⁴ − B² over the records, with the bins'
-observed shares. Post-processing, free.
+Residuals r of a bin are centred at c and scaled by h, z = (r − c)/h, and its released sums N, S and
+Q of 1, z and z² have noise of the variances s², s²/2 and s². So Σr² = h²Q + 2hcS + c²N, the score
+is B = ΣΣr²/ΣN (Brier 1950), and its noise has the variance s²Σ(h⁴ + 2h²c² + (c² − B)²)/(ΣN)². s is
+told by the released error of a mean, s²(m² + ½)h²/N² at m = (r̄ − c)/h. Sampling: E(y − μ)⁴ − B²
+over the records, with the bins' observed shares. Post-processing, free.
 """
 
 from dataclasses import dataclass

@@ -143,8 +143,10 @@ _SENTENCES = {
     "lost": f"{_LOST}: {{names}}. The data's information about them is below the noise. Do not "
     "interpret their values. Use a larger epsilon or fewer terms, or merge rare levels.",
     "unknown": "No standard error at this epsilon: {names}.",
-    "useless": "Useless intervals, made of privacy noise and holding both signs: {names}. Use a larger epsilon, more "
-    "records or fewer terms.",
+    "useless": (
+        "Useless intervals, made of privacy noise and holding both signs: {names}. Use a larger "
+        "epsilon, more records or fewer terms."
+    ),
     "noisy": "Intervals that are mostly privacy noise: {names}.",
 }
 """What is said of each verdict; in brackets how many times as wide as sampling alone would make an

@@ -74,8 +74,8 @@ class Coefficients(Release):
 
     @property
     def clusters(self) -> float | None:
-        """The noisy number of persons with a row in use, where a person's rows count together, or of
-        levels with records, where the question names a `cluster`; else None.
+        """The noisy number of persons with a row in use, where a person's rows count together, or
+        of levels with records, where the question names a `cluster`; else None.
         """
         return _optional_number(self.result.get("clusters"))
 
@@ -120,6 +120,7 @@ class Coefficients(Release):
 
     @property
     def formula(self) -> str:
+        """The formula as it was asked, such as "y ~ x + C(g)"."""
         return str(self.query["formula"])
 
     def cov_params(self) -> FloatArray:

@@ -22,6 +22,9 @@ class Contrast:
 
 
 def difference(first: tuple[float, float], second: tuple[float, float]) -> Contrast:
+    """The first estimate less the second, both (value, standard error) and independent of each
+    other. The interval is of 95 %, and the p-value two-sided; both take the difference as
+    normal."""
     value, error = first[0] - second[0], float(np.hypot(first[1], second[1]))
     return Contrast(value, error, (value - Z * error, value + Z * error), _pvalue(value, error))
 

@@ -168,8 +168,8 @@ class Design:
         unknown = [level for level in found if level not in {*levels, BASELINE}]
         if unknown:
             raise InvalidFormula(
-                f"{column} has no level {', '.join(unknown)} in this fit: its levels are {', '.join(levels)}, of which "
-                f"{levels[-1]} is the baseline."
+                f"{column} has no level {', '.join(unknown)} in this fit: its levels are "
+                f"{', '.join(levels)}, of which {levels[-1]} is the baseline."
             )
 
 

@@ -27,6 +27,7 @@ class Estimate(Release):
 
     @property
     def value(self) -> float:
+        """The released estimate, with its noise, in the units of the question's answer."""
         return float(self.result["value"])
 
     @property
@@ -41,6 +42,7 @@ class Estimate(Release):
 
     @property
     def sampling_bse(self) -> float:
+        """The standard error without the privacy noise: √(bse² − privacy_bse²)."""
         return sqrt(max(0.0, self.bse**2 - self.privacy_bse**2))
 
     @property
@@ -49,9 +51,8 @@ class Estimate(Release):
         return int(self.result["n"])
 
     def conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
-        """(lower, upper) of the 1 − alpha interval, by the normal law; of a survey's design by its t
-        law.
-        """
+        """(lower, upper) of the 1 − alpha interval, by the normal law; of a survey's design by its
+        t law."""
         df = self.result.get("degrees_of_freedom")
         law = ndtri(1 - alpha / 2) if df is None else stdtrit(df, 1 - alpha / 2)
         half = float(law) * self.bse

@@ -5,14 +5,15 @@ Numbers: with means m, their errors e (sampling and noise) and variances s² in 
 
     d = (m₂ − m₁)/s̄,  s̄² = (s₁² + s₂²)/2,  Var(d) = (e₁² + e₂²)/s̄² + d²·Var(s̄²)/(4s̄⁴),
 
-the variance of s² from the released interval of s. The test is Welch's: (m₂ − m₁)²/(e₁² + e₂²) ~ χ²₁,
-of more groups Σ(m − m̄)²/e² ~ χ² with weights 1/e².
+the variance of s² from the released interval of s. The test is Welch's:
+(m₂ − m₁)²/(e₁² + e₂²) ~ χ²₁, of more groups Σ(m − m̄)²/e² ~ χ² with weights 1/e².
 
-Levels: with shares p (L,), S = diag p − ppᵀ without its last row and column, and D = p₂ − p₁, d² = DᵀS̄⁻¹D
-(Yang & Dalton 2012), less what noise adds to it, tr(S̄⁻¹V); of two levels d has the sign of the first one's
-difference and an interval. Counts with noise of variance σ² give shares the noise σ²AAᵀ/N², A = I − p1ᵀ; the
-test is Wald's, of shares that differ from the pooled ones. Of more than two groups d is the mean of all
-pairs' |d|, and has no interval. Post-processing of one release, free.
+Levels: with shares p (L,), S = diag p − ppᵀ without its last row and column, and D = p₂ − p₁,
+d² = DᵀS̄⁻¹D (Yang & Dalton 2012), less what noise adds to it, tr(S̄⁻¹V); of two levels d has the
+sign of the first one's difference and an interval. Counts with noise of variance σ² give shares the
+noise σ²AAᵀ/N², A = I − p1ᵀ; the test is Wald's, of shares that differ from the pooled ones. Of more
+than two groups d is the mean of all pairs' |d|, and has no interval. Post-processing of one
+release, free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,6 +58,7 @@ class GroupComparison:
 
     @property
     def pvalue(self) -> float:
+        """P(χ²(df) > statistic); nan where the statistic is not finite."""
         return float(chdtrc(self.df, self.statistic)) if np.isfinite(self.statistic) else nan
 
 
@@ -173,8 +175,9 @@ def _number(group: Mapping[str, Any]) -> float:
 
 
 def _shares(group: Mapping[str, Any], groups: int) -> tuple[FloatArray, FloatArray]:
-    """Shares within (0, 1) that add up to 1, and the covariance of their noise. Where counts were put
-    on a public total σ² is larger than that of one by 1/(1 − 1/B), with B cells, at least these.
+    """Shares within (0, 1) that add up to 1, and the covariance of their noise. Where counts were
+    put on a public total σ² is larger than that of one by 1/(1 − 1/B), with B cells, at least
+    these.
     """
     N = _number(group)
     counts = np.array(group["counts"][: len(group["shares"])], dtype=np.float64)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One number a group with its standard error, and the differences between groups.
 
-Several differences at once: with p-values p of single ones, Holm's are the running maxima of (m − k + 1)p₍ₖ₎
-(Holm 1979), Bonferroni's mp. Of all pairs of G groups, Tukey's compare |d|/se·√2 with the range of G normal
-values, each pair with its own error, as Games and Howell (1976) do; a released error counts the noise, whose
-variance is known, so that the law has no degrees of freedom to be estimated but in tiny groups.
+Several differences at once: with p-values p of single ones, Holm's are the running maxima of
+(m − k + 1)p₍ₖ₎ (Holm 1979), Bonferroni's mp. Of all pairs of G groups, Tukey's compare |d|/se·√2
+with the range of G normal values, each pair with its own error, as Games and Howell (1976) do; a
+released error counts the noise, whose variance is known, so that the law has no degrees of freedom
+to be estimated but in tiny groups.
 """
 
 from collections.abc import Sequence
@@ -35,9 +36,10 @@ class GroupDifferences:
     """Differences between the groups of one release, free: the errors of two groups are
     independent.
 
-    values, bse: named "b - a". groups: how many were compared with each other, 0 where not all pairs
-    were. Intervals and p-values are of one difference by itself, or, with `adjust`, of all of them at
-    once: "tukey" (of all pairs, each with its own error: Games and Howell's), "holm", "bonferroni".
+    values, bse: named "b - a". groups: how many were compared with each other, 0 where not all
+    pairs were. Intervals and p-values are of one difference by itself, or, with `adjust`, of all of
+    them at once: "tukey" (of all pairs, each with its own error: Games and Howell's), "holm",
+    "bonferroni".
 
     >>> ds.mean("price", by="condition", epsilon=1.0).differences().pvalues("tukey")
     """
@@ -82,6 +84,8 @@ class GroupDifferences:
         return _optional.pandas().DataFrame(columns | more, index=list(self.values.names))
 
     def summary(self, adjust: str = "none") -> Text:
+        """A table of the differences, with standard errors, 95 % intervals and p-values.
+        adjust: "none", "holm", "bonferroni" or "tukey", as of `conf_int` and `pvalues`."""
         columns = (
             self.values.tolist(),
             self.bse.tolist(),
@@ -161,6 +165,7 @@ class GroupEstimates(Release):
 
     @property
     def levels(self) -> tuple[str, ...]:
+        """The levels of the `by` column, in the schema's order."""
         return tuple(str(group["level"]) for group in self.result["groups"])
 
     @property

@@ -20,7 +20,8 @@ class GroupRegressions(Release):
     """Released fits of one model in every group, charged once: each of `fits` is a regression with
     all that one has.
 
-    >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront", epsilon=2.0)
+    >>> found = ds.linear_regression("log(price) ~ log(sqft_living) + grade", by="waterfront",
+    ...     epsilon=2.0)
     >>> found.fits["1"].params["grade"], found.compare("0", "1").conf_int(), found.table()
     """
 
@@ -31,6 +32,7 @@ class GroupRegressions(Release):
 
     @property
     def levels(self) -> tuple[str, ...]:
+        """The levels of the `by` column, in the schema's order: one regression each."""
         return tuple(str(group["level"]) for group in self.result["groups"])
 
     @property

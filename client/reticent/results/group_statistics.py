@@ -28,6 +28,7 @@ class GroupStatistics(Release):
 
     @property
     def levels(self) -> tuple[str, ...]:
+        """The levels of the `by` column, in the schema's order."""
         return tuple(str(group["level"]) for group in self.result["groups"])
 
     @property

@@ -43,6 +43,7 @@ class NamedTest(Release):
 
     @property
     def statistic(self) -> float:
+        """The test's statistic, which `pvalue` is computed from; the privacy noise is in it."""
         return float(self.result["statistic"])
 
     @property
@@ -53,6 +54,7 @@ class NamedTest(Release):
 
     @property
     def pvalue(self) -> float:
+        """Of the null hypothesis, with the law of the statistic that counts the noise."""
         return float(self.result["p_value"])
 
     @property
@@ -76,10 +78,12 @@ class NamedTest(Release):
 
     @property
     def estimand(self) -> str:
+        """What `effect` estimates, in words."""
         return str(self.result["estimand"])
 
     @property
     def confidence_level(self) -> float:
+        """Of the interval of the effect, such as .95."""
         return float(self.result["confidence_level"])
 
     @property

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MOST_NUMBERS = (
-    6  # numbers at risk in a line: more do not stand side by side in a figure of usual width
-)
+# numbers at risk in a line: more do not stand side by side in a figure of usual width
+_MOST_NUMBERS = 6
 _BESIDE = -24  # points, of a label from the first number's middle: half of a number up to 99,999
 
 

@@ -19,11 +19,11 @@ FloatArray = NDArray[np.float64]
 class ProportionalHazards:
     """Whether a hazard ratio changes with time. B bins of time, k terms.
 
-    ends, events: (B,) of the bins, which follow one another from 0, and about how many events are in
-    each. params, bse: (B, k) coefficients in each bin, with standard errors of sampling and noise.
-    trends: (k,) by how much a coefficient changes from the first event to the last, along the share
-    of events; pvalues: (k,) of no change, nan where the fit has no interval of the term. statistic,
-    df, pvalue: of all terms together. Costs nothing: it is a part of the fit's release.
+    ends, events: (B,) of the bins, which follow one another from 0, and about how many events are
+    in each. params, bse: (B, k) coefficients in each bin, with standard errors of sampling and
+    noise. trends: (k,) by how much a coefficient changes from the first event to the last, along
+    the share of events; pvalues: (k,) of no change, nan where the fit has no interval of the term.
+    statistic, df, pvalue: of all terms together. Costs nothing: it is a part of the fit's release.
     """
 
     names: tuple[str, ...]

@@ -38,7 +38,8 @@ class RegressionResults(Coefficients):
     >>> fit = ds.linear_regression("price ~ sqft_living + grade", epsilon=1.0)
     >>> fit.params["grade"], fit.bse["grade"], fit.pvalues["grade"]
     >>> fit.wald_test("grade = 0").pvalue, fit.conf_int(alpha=0.1)
-    >>> ds.linear_regression("price ~ grade", fit_statistics=True, epsilon=1.0).rsquared_interval
+    >>> ds.linear_regression("price ~ grade", fit_statistics=True,
+    ...     epsilon=1.0).rsquared_interval
     """
 
     def wald_test(self, hypotheses: str | Sequence[str]) -> WaldTest:
@@ -124,8 +125,8 @@ class RegressionResults(Coefficients):
         nothing.
 
         They are in the units of the response as the formula has it. NaN where a cell is missing or
-        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column, and
-        for a level that the fit has not.
+        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column,
+        and for a level that the fit has not.
         """
         return self.get_prediction(frame).predicted_mean
 

@@ -26,6 +26,7 @@ class Statistic(Release):
 
     @property
     def value(self) -> float:
+        """The released number, with its noise, in the column's units."""
         return float(self.result["value"])
 
     @property

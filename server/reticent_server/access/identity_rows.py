@@ -79,10 +79,12 @@ def _live(row: RowMapping | None) -> LiveIdentity | None:
 
 
 def insert_identity(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Adds a row of `identities`. values: by column."""
     connection.execute(insert(identities).values(values))
 
 
 def end_identity(connection: Connection, identity_id: str, at: str) -> None:
+    """Marks an identity as no longer valid. at: the time, as the ledger writes it."""
     query = update(identities).where(identities.c.id == identity_id)
     connection.execute(query.values(ended_at=at))
 

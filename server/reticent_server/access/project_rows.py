@@ -84,6 +84,7 @@ def _part(table: Table, row: RowMapping) -> Part:
 
 
 def insert_project(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Adds a row of `projects`. values: by column."""
     connection.execute(insert(projects).values(values))
 
 
@@ -106,6 +107,7 @@ def shared_projects(connection: Connection) -> Sequence[RowMapping]:
 
 
 def shared_named(connection: Connection, name: str) -> RowMapping | None:
+    """The shared project of a name, open or closed; None where there is none."""
     query = select(projects).where(projects.c.name == name, projects.c.id != projects.c.name)
     return connection.execute(query).mappings().one_or_none()
 
@@ -121,11 +123,13 @@ def all_members(connection: Connection) -> Sequence[RowMapping]:
 
 
 def all_grants(connection: Connection) -> Sequence[RowMapping]:
+    """Which data sets each project may ask about, by data set."""
     query = select(project_grants).order_by(project_grants.c.dataset)
     return connection.execute(query).mappings().all()
 
 
 def has_grant(connection: Connection, project_id: str, dataset: str) -> bool:
+    """Whether a project may ask about a data set."""
     query = select(project_grants.c.dataset).where(
         project_grants.c.project_id == project_id, project_grants.c.dataset == dataset
     )
@@ -133,11 +137,13 @@ def has_grant(connection: Connection, project_id: str, dataset: str) -> bool:
 
 
 def delete_member(connection: Connection, project_id: str, analyst_id: str) -> None:
+    """Takes an analyst out of a project."""
     own = (members.c.project_id == project_id, members.c.analyst_id == analyst_id)
     connection.execute(delete(members).where(*own))
 
 
 def delete_grant(connection: Connection, project_id: str, dataset: str) -> None:
+    """Ends a project's access to a data set."""
     own = (project_grants.c.project_id == project_id, project_grants.c.dataset == dataset)
     connection.execute(delete(project_grants).where(*own))
 
@@ -155,6 +161,7 @@ def close(connection: Connection, project_id: str, at: str) -> bool:
 
 
 def insert_request(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Adds a row of `requests`. values: by column."""
     connection.execute(insert(requests).values(values))
 
 
@@ -169,6 +176,7 @@ def pending_of(connection: Connection, analyst_id: str) -> int:
 
 
 def request(connection: Connection, request_id: str) -> RowMapping | None:
+    """The row of one request for budget, None for an unknown id."""
     query = select(requests).where(requests.c.id == request_id)
     return connection.execute(query).mappings().one_or_none()
 

@@ -51,6 +51,7 @@ class DatabaseStorage(Storage):
 
     @property
     def base_exceptions(self) -> type[Exception]:
+        """Which exceptions `limits` counts as a failure of the storage: all."""
         return Exception
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:

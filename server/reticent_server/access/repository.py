@@ -46,6 +46,7 @@ class LiveKey:
 
 
 def insert_principal(connection: Connection, values: dict[str, Any]) -> None:
+    """Adds a row of `principals`: an analyst or one of the staff. values: by column."""
     connection.execute(insert(principals).values(values))
 
 
@@ -59,11 +60,13 @@ def principal_named(connection: Connection, name: str, *, lock: bool = False) ->
 
 
 def principal_with(connection: Connection, principal_id: str) -> RowMapping | None:
+    """The row of a principal's id, revoked or not; None where there is none."""
     query = select(principals).where(principals.c.id == principal_id)
     return connection.execute(query).mappings().one_or_none()
 
 
 def principals_in_role(connection: Connection, role: str) -> Sequence[RowMapping]:
+    """All principals of a role, revoked ones too, by name."""
     query = select(principals).where(principals.c.role == role).order_by(principals.c.name)
     return connection.execute(query).mappings().all()
 
@@ -79,11 +82,13 @@ def mark_revoked(connection: Connection, principal_id: str, at: str) -> bool:
 
 
 def set_roles(connection: Connection, principal_id: str, roles: str) -> None:
+    """Replaces what one of the staff may do. roles: as the column stores them."""
     query = update(principals).where(principals.c.id == principal_id).values(roles=roles)
     connection.execute(query)
 
 
 def insert_key(connection: Connection, values: dict[str, Any]) -> None:
+    """Adds a row of `keys`, which holds a key's hash and never the key. values: by column."""
     connection.execute(insert(keys).values(values))
 
 
@@ -138,6 +143,7 @@ def live_key(connection: Connection, key_id: str, now_ms: int) -> LiveKey | None
 
 
 def insert_grant(connection: Connection, values: dict[str, Any]) -> None:
+    """Lets an analyst ask about a data set. values: by column."""
     connection.execute(insert(grants).values(values))
 
 
@@ -154,6 +160,7 @@ def live_grant(connection: Connection, analyst_id: str, dataset: str) -> RowMapp
 
 
 def grants_of(connection: Connection, analyst_id: str) -> list[str]:
+    """The names of the data sets that an analyst may ask about, sorted."""
     query = (
         select(grants.c.dataset).where(grants.c.analyst_id == analyst_id).order_by(grants.c.dataset)
     )
@@ -161,6 +168,7 @@ def grants_of(connection: Connection, analyst_id: str) -> list[str]:
 
 
 def insert_session(connection: Connection, values: dict[str, Any]) -> None:
+    """Adds a row of `sessions`: a visit of the pages. values: by column."""
     connection.execute(insert(sessions).values(values))
 
 

@@ -46,6 +46,8 @@ log = EventLogger(__name__)
 
 
 class SecretsPlace(Protocol):
+    """Where the server's secrets are kept: a file, a variable, or what a command prints."""
+
     def load(self) -> Secrets:
         """The secrets as they are now. Raises CuratorError."""
         ...
@@ -60,7 +62,9 @@ class SecretsPlace(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class SecretsFile:
+class SecretsFile(SecretsPlace):
+    """A file, the only place that the server itself can write. path: the file's."""
+
     path: Path
 
     def load(self) -> Secrets:
@@ -79,7 +83,7 @@ class SecretsFile:
 
 
 @dataclass(frozen=True, slots=True)
-class SecretsText:
+class SecretsText(SecretsPlace):
     """The environment variable RETICENT_SECRETS_JSON."""
 
     text: str = field(repr=False)
@@ -91,11 +95,12 @@ class SecretsText:
         raise CuratorError(_READ_ONLY.format("RETICENT_SECRETS_JSON"))
 
     def stamp(self) -> object:
+        """Constant: a variable does not change while the process runs."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class SecretsCommand:
+class SecretsCommand(SecretsPlace):
     """The output of a command, which is run without a shell, at every start."""
 
     line: str
@@ -119,6 +124,7 @@ class SecretsCommand:
         raise CuratorError(_READ_ONLY.format("RETICENT_SECRETS_COMMAND"))
 
     def stamp(self) -> object:
+        """Constant: a command is not run again while the process runs."""
         return None
 
 

@@ -12,24 +12,25 @@ let
 
 whose terms are those of the sum over all whole k that are positive: (2ks + s²)/2V > ε for k ≥ t.
 
-*One count*, of which neighbours differ by d: one output's probabilities are p(z) and p(z + d), or p(z
-− d), which by symmetry is the same. So δ_d = Σ_z max(0, p(z) − e^ε p(z + d)) = E(v, d)/Z, for the
-worst event. A unit of m rows gives d = 1, …, m; each is evaluated, as δ_d need not increase with d.
+*One count*, of which neighbours differ by d: one output's probabilities are p(z) and p(z + d), or
+p(z − d), which by symmetry is the same. So δ_d = Σ_z max(0, p(z) − e^ε p(z + d)) = E(v, d)/Z, for
+the worst event. A unit of m rows gives d = 1, …, m; each is evaluated, as δ_d need not increase
+with d.
 
-*A table*, of which neighbours of one row differ by −1 in one cell and +1 in another, or by ±1 in one
-cell alone. The latter is δ₁: the other cells have the same law. For the former let x and y be the
-two cells' noise: the quotient p(x)p(y) / (p(x + 1)p(y − 1)) = exp((x − y + 1)/v) depends on k = x − y
-alone, so δ is that of k. P(k) = Σ_x p(x)p(x − k) = exp(−k²/4v) Θ_k/Z², Θ_k = Σ_x exp(−(x − k/2)²/v),
-which k and k + 2 have in common. On the other table k is distributed as k + 2 is here. Hence δ =
-Σ_k max(0, P(k) − e^ε P(k + 2)) ≤ E(2v, 2) max(Θ₀, Θ₁)/Z². The maximum is larger than the other by
-less than 10⁻³ from v = 1 on.
+*A table*, of which neighbours of one row differ by −1 in one cell and +1 in another, or by ±1 in
+one cell alone. The latter is δ₁: the other cells have the same law. For the former let x and y be
+the two cells' noise: the quotient p(x)p(y) / (p(x + 1)p(y − 1)) = exp((x − y + 1)/v) depends on
+k = x − y alone, so δ is that of k. P(k) = Σ_x p(x)p(x − k) = exp(−k²/4v) Θ_k/Z², Θ_k = Σ_x
+exp(−(x − k/2)²/v), which k and k + 2 have in common. On the other table k is distributed as k + 2
+is here. Hence δ = Σ_k max(0, P(k) − e^ε P(k + 2)) ≤ E(2v, 2) max(Θ₀, Θ₁)/Z². The maximum is larger
+than the other by less than 10⁻³ from v = 1 on.
 
 *Evaluation.* Each weight w_k = exp(−k²/2V) is made of the one before it by two products, w_{k+1} =
-w_k r_k and r_{k+1} = r_k q, of at most _MOST_TERMS = 2¹⁴: with P digits an operation, exp among them,
-is off by 10^{1−P} relative at most, so a weight is off by less than 2²⁹·10^{1−P} < 10^{10−P} of
-itself, and what its exponents (below 10⁵, or nothing is certified) are off by adds 10^{6−P}.
-_OFF = 10^{12−P} of all weights is added to what is to be bounded from above, and taken off Z. What is
-beyond the last term K ≥ 1 is at most w_K/(1 − r_K), as r decreases.
+w_k r_k and r_{k+1} = r_k q, of at most _MOST_TERMS = 2¹⁴: with P digits an operation, exp among
+them, is off by 10^{1−P} relative at most, so a weight is off by less than 2²⁹·10^{1−P} < 10^{10−P}
+of itself, and what its exponents (below 10⁵, or nothing is certified) are off by adds 10^{6−P}.
+_OFF = 10^{12−P} of all weights is added to what is to be bounded from above, and taken off Z. What
+is beyond the last term K ≥ 1 is at most w_K/(1 − r_K), as r decreases.
 """
 
 from dataclasses import dataclass

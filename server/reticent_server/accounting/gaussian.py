@@ -5,7 +5,8 @@ lost than by zCDP's.
 A release whose parts are sums with discrete Gaussian noise, and selections from public lists, costs
 ρ_G by mechanisms.gaussian_cost, and is (ε, δ)-DP for every
 
-    δ ≥ H(μ, ε − SLACK),   μ = √(2ρ_G),   H(μ, ε) = Φ(−x₁) − e^ε Φ(−x₂),   x₁ = ε/μ − μ/2,   x₂ = x₁ + μ
+    δ ≥ H(μ, ε − SLACK),   μ = √(2ρ_G),
+    H(μ, ε) = Φ(−x₁) − e^ε Φ(−x₂),   x₁ = ε/μ − μ/2,   x₂ = x₁ + μ
 
 (Balle & Wang 2018, Theorem 8; Dong, Roth & Su 2022, Corollary 2.13). zCDP's conversion
 (accounting.conversions) knows the Rényi divergences alone and allows 13 % less ρ at (1, 10⁻⁶).
@@ -33,14 +34,14 @@ integer z with probability exp(−(z − Y_e)²/2t_e²)/θ(Y_e), θ(y) = Σ_k ex
    Σ|v_i|² = μ² is a constant, so E exp(iθM) = exp(−θ²μ²/2): M is N(0, μ²). So the ratio has the law
    that it has for N(μ, 1) against N(0, 1), and P_R(E) ≤ e^ε P′_R(E) + H(μ, ε) for every event E and
    every ε.
-3. *Together.* P(E) ≤ e^K P_R(E) ≤ e^{K + ε′} P′_R(E) + e^K H(μ, ε′) ≤ e^{2K + ε′} P′(E) + e^K H(μ,
-   ε′). With 2K ≤ SLACK, ε′ = ε − SLACK: (ε, e^{SLACK} H(μ, ε′))-DP.
+3. *Together.* P(E) ≤ e^K P_R(E) ≤ e^{K + ε′} P′_R(E) + e^K H(μ, ε′)
+   ≤ e^{2K + ε′} P′(E) + e^K H(μ, ε′). With 2K ≤ SLACK, ε′ = ε − SLACK: (ε, e^{SLACK} H(μ, ε′))-DP.
 
 4. *Selections.* Let a step be a selection that, given the past, is a mechanism of bounded range.
    By accounting.gaussian_account (2) it is μ_i-GDP on D and D′, so it has the law of a function of
    one Y_i, N(μ_i, 1) on D and N(0, 1) on D′, and of coins. μ_i is a function of the past, like v_i.
-   R draws it so: with μ_i² in the place of |v_i|², 2 holds word by word. It is released exactly as it
-   is drawn, so it adds nothing to K, and 3 holds with the entries of the sums alone.
+   R draws it so: with μ_i² in the place of |v_i|², 2 holds word by word. It is released exactly as
+   it is drawn, so it adds nothing to K, and 3 holds with the entries of the sums alone.
 
 Where the rows are chosen by a secret key, 1 to 4 hold for each choice, with the choice that a
 permutation of the rows makes of it on D′ (mechanisms.secret_rows), and averages over choices of the

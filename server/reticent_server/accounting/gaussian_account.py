@@ -49,17 +49,18 @@ there, Theorem 2.10).
 from earlier charges alone, so who asks on after it has asked nothing.
 
 a. *One in (1 − δ″).* Toss a coin of probability 1 − δ_i for each answer and draw it from P′ or P″;
-at the end toss one of probability (1 − δ″)/Π(1 − δ_i), at most 1 as Σδ_i ≤ δ″. All succeed with
-   probability 1 − δ″, and given that, the law of the answers is the composition Q_D of the P′. The same on D′. So P(S) ≤ δ″ + (1 − δ″)Q_D(S) and (1 − δ″)Q_D′(S) ≤ P′(S).
-b. *Within e^{±K}.* Let R_D be the composition of the μ_i-GDP laws. On every path ΣK_i ≤ ½SLACK Σρ_i
-≤ s/2, so Q and R are within e^{±s/2} of each other at every output. c. *R is √(2ρ*)-GDP.* Given the
-past, answer i is a function of Y_i = N(v_i, 1) on D and N(0, 1) on D′, and of coins, 0 ≤ v_i ≤ μ_i
-a function of the past, with ½Σv_i² ≤ ρ* on every path. The martingale of accounting.gaussian (2)
-applies word by
-   word: with a last step for what is missing to 2ρ*, Σv_iY_i − ρ* has under D′ exactly the law that it has for one draw of N(√(2ρ*), 1) against N(0, 1). (Smith & Thakurta 2022 show this filter, too.)
-d. *Together.* Q_D(S) ≤ e^{s/2}R_D(S) ≤ e^{s/2}(e^{ε−s}R_D′(S) + H) ≤ e^ε Q_D′(S) + e^s H ≤ e^ε
-Q_D′(S) + δ′, and by a.
-   P(S) ≤ δ″ + e^ε P′(S) + δ′. ∎
+   at the end toss one of probability (1 − δ″)/Π(1 − δ_i), at most 1 as Σδ_i ≤ δ″. All succeed with
+   probability 1 − δ″, and given that, the law of the answers is the composition Q_D of the P′. The
+   same holds on D′. So P(S) ≤ δ″ + (1 − δ″)Q_D(S) and (1 − δ″)Q_D′(S) ≤ P′(S).
+b. *Within e^{±K}.* Let R_D be the composition of the μ_i-GDP laws. On every path
+   ΣK_i ≤ ½SLACK Σρ_i ≤ s/2, so Q and R are within e^{±s/2} of each other at every output.
+c. *R is √(2ρ*)-GDP.* Given the past, answer i is a function of Y_i = N(v_i, 1) on D and N(0, 1) on
+   D′, and of coins, 0 ≤ v_i ≤ μ_i a function of the past, with ½Σv_i² ≤ ρ* on every path. The
+   martingale of accounting.gaussian (2) applies word by word: with a last step for what is missing
+   to 2ρ*, Σv_iY_i − ρ* has under D′ exactly the law that it has for one draw of N(√(2ρ*), 1)
+   against N(0, 1). (Smith & Thakurta 2022 show this filter, too.)
+d. *Together.* Q_D(S) ≤ e^{s/2}R_D(S) ≤ e^{s/2}(e^{ε−s}R_D′(S) + H) ≤ e^ε Q_D′(S) + e^s H
+   ≤ e^ε Q_D′(S) + δ′, and by a. P(S) ≤ δ″ + e^ε P′(S) + δ′. ∎
 
 What is charged here is a valid charge of zCDP, too. Attacked by
 tests/privacy/test_gaussian_account_privacy.py. Source: Dong, Roth & Su (2022); Smith & Thakurta

@@ -61,6 +61,7 @@ class _Caps(Collector):
         self._ledger = ledger
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
+        """The shares of all caps, and how many releases wait, as the ledger has them now."""
         family = GaugeMetricFamily(
             "reticent_cap_spent_ratio", "Share of a population's cap.", labels=["population"]
         )

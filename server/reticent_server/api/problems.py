@@ -27,8 +27,10 @@ _DESCRIPTIONS = {
         "No valid key or token; or `weak_sign_in`: the token says too little about how its "
         "holder signed in."
     ),
-    403: "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is not an analyst's. "
-    "Nothing was charged.",
+    403: (
+        "`budget_exhausted`, with what remains, `policy`, or `wrong_role`: the key is not an "
+        "analyst's. Nothing was charged."
+    ),
     404: "Absent, or not the caller's: the two are the same reply.",
     405: "The path has no such method.",
     409: "`idempotency_conflict`: the key was used for another request.",

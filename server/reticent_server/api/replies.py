@@ -36,6 +36,8 @@ class ColumnReply(_Reply):
 
 
 class SchemaReply(_Reply):
+    """A data set's columns by name, as far as they are public."""
+
     columns: dict[str, ColumnReply]
 
 
@@ -50,6 +52,9 @@ class UnitReply(_Reply):
 
 
 class ColumnProfileReply(_Reply):
+    """Released figures of a column: quantiles (numeric) or counts (levels), and how many are
+    missing."""
+
     quantiles: list[float] | None
     counts: list[float] | None
     missing: float | None
@@ -64,6 +69,9 @@ class ProfileReply(_Reply):
 
 
 class PolicyReply(_Reply):
+    """What a data set's curator allows: tiers of proof, the largest epsilon of a query, the usual
+    delta."""
+
     tiers: list[str]
     max_epsilon: float | None
     default_delta: float
@@ -94,6 +102,8 @@ class DatasetReply(_Reply):
 
 
 class DatasetsReply(_Reply):
+    """The data sets that the caller may ask about."""
+
     datasets: list[DatasetReply]
 
 
@@ -141,6 +151,8 @@ class PlanBudgetReply(_Reply):
 
 
 class BudgetReply(_Reply):
+    """The caller's accounts, one a data set."""
+
     accounts: list[AccountReply]
 
 
@@ -156,6 +168,8 @@ class ProjectReply(_Reply):
 
 
 class ProjectsReply(_Reply):
+    """The shared projects of which the caller is a member."""
+
     projects: list[ProjectReply]
 
 
@@ -175,6 +189,8 @@ class RequestReply(_Reply):
 
 
 class RequestsReply(_Reply):
+    """The caller's requests for budget."""
+
     requests: list[RequestReply]
 
 
@@ -192,6 +208,9 @@ class ChargeReply(_Reply):
 
 
 class GuaranteeReply(_Reply):
+    """What is proved about a release: for which unit, with which epsilon and delta, and on what it
+    rests."""
+
     tier: Literal["unconditional", "conditional"]
     unit: str
     epsilon: float
@@ -277,8 +296,12 @@ class ReleasesReply(_Reply):
 
 
 class HealthReply(_Reply):
+    """The process answers."""
+
     status: Literal["ok"]
 
 
 class ReadyReply(_Reply):
+    """The process answers, and its databases do."""
+
     status: Literal["ready"]

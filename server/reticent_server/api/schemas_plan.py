@@ -53,8 +53,8 @@ class PlanBody(RequestBody):
     privacy: PlanPrivacyBody = PlanPrivacyBody()
     wanted: WantedBody | None = Field(
         None,
-        description="Plans at the least epsilon, to three digits, at which the intervals are forecast to be as "
-        "narrow as this.",
+        description="Plans at the least epsilon, to three digits, at which the intervals are "
+        "forecast to be as narrow as this.",
     )
     target: Ratio | None = Field(
         None,

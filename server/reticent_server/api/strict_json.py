@@ -21,6 +21,8 @@ class StrictRequest(Request):
     """
 
     async def json(self) -> Any:
+        """The decoded body; None where it is not strict JSON, which no model of a request
+        allows."""
         try:
             return parse(await self.body())
         except (ValueError, RecursionError):
@@ -31,6 +33,7 @@ class StrictRoute(APIRoute):
     """A route that reads its body strictly."""
 
     def get_route_handler(self) -> Handler:
+        """FastAPI's handler, which sees a StrictRequest."""
         handler = super().get_route_handler()
 
         async def strict(request: Request) -> Response:

@@ -31,6 +31,7 @@ _FIRST_PROBABILITIES = tuple(k / 20 for k in range(1, 20))  # of profiles stored
 
 
 def schema_to_json(schema: Schema) -> Json:
+    """As the catalogue stores a schema; what is not declared is left out."""
     return {
         "description": schema.description,
         "unit": _unit_to_json(schema.unit),
@@ -79,6 +80,7 @@ def _recode_to_json(recode: Recode) -> Json:
 
 
 def schema_from_json(stored: Json) -> Schema:
+    """The schema of a stored version, whatever version of the server stored it."""
     return Schema(
         columns=tuple(_column_from_json(c) for c in stored["columns"]),
         unit=Unit(**stored["unit"]),
@@ -113,10 +115,12 @@ def _recode_from_json(stored: Json) -> Recode:
 
 
 def source_to_json(source: Source) -> Json:
+    """As the catalogue stores where a version's rows are, with the kind of the source."""
     return {"kind": source.kind} | asdict(source)
 
 
 def source_from_json(stored: Json) -> Source:
+    """The source of a stored version. Raises KeyError for a kind that is not known."""
     match stored["kind"]:
         case VaultTable.kind:
             return _vault_table(stored)
@@ -150,15 +154,18 @@ def _vault_table(stored: Json) -> VaultTable:
 
 
 def spine_to_json(spine: Spine) -> Json:
+    """As the catalogue stores the places of a population's persons."""
     return asdict(spine)
 
 
 def spine_from_json(stored: Json) -> Spine:
+    """The stored places of a population's persons."""
     table = stored["table"]
     return Spine(**stored | {"table": None if table is None else _vault_table(table)})
 
 
 def profile_to_json(profile: Profile) -> Json:
+    """As the catalogue stores a released profile, column by column."""
     return {
         "release_id": profile.release_id,
         "columns": {name: asdict(column) for name, column in profile.columns.items()},
@@ -166,6 +173,7 @@ def profile_to_json(profile: Profile) -> Json:
 
 
 def profile_from_json(stored: Json) -> Profile:
+    """The profile of a stored version."""
     columns = {name: _column_profile(c) for name, c in stored["columns"].items()}
     return Profile(columns=columns, release_id=stored["release_id"])
 
@@ -186,10 +194,12 @@ def _floats(values: list[float] | None) -> tuple[float, ...] | None:
 
 
 def policy_to_json(policy: Policy) -> Json:
+    """As the catalogue stores what a curator allows."""
     return asdict(policy) | {"tiers": list(policy.tiers)}
 
 
 def policy_from_json(stored: Json) -> Policy:
+    """The stored policy; one of an earlier version asks for no second person."""
     return Policy(
         tiers=tuple(stored["tiers"]),
         max_epsilon=stored["max_epsilon"],

@@ -11,9 +11,8 @@ from reticent_server.domain.schema import MAX_TEXT
 from reticent_server.errors import CuratorError
 
 MAX_LEVELS = 1024  # levels of a column: the most cells of a table that one column may give
-MAX_TEXTS = (
-    10_000  # texts of the file behind one column's levels: keeps a stored schema below a megabyte
-)
+# texts of the file behind one column's levels: keeps a stored schema below a megabyte
+MAX_TEXTS = 10_000
 
 COLUMN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,63}")
 
@@ -90,6 +89,7 @@ def read_format(name: str, declared: Declared) -> str:
 
 
 def column_error(name: str, problem: str) -> CuratorError:
+    """An error of a schema file that names its column. problem: without a full stop."""
     return CuratorError(f"Column {name}: {problem}.")
 
 

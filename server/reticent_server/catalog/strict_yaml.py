@@ -16,12 +16,14 @@ class _StrictLoader(yaml.SafeLoader):
     """The safe loader, which refuses what it would otherwise resolve silently."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
+        """YAML's node. Raises ConstructorError at an alias."""
         if self.check_event(yaml.AliasEvent):
             mark = self.get_mark()
             raise _refusal(mark, "aliases (*name) are not allowed")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping. Raises ConstructorError where a key stands twice, or is not a plain name."""
         seen: set[Hashable] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)

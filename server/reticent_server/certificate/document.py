@@ -12,7 +12,10 @@ from reticent_server.pipeline.books import Books
 
 _PYRAMID = "The questions follow the pyramid of NIST SP 800-226 (doi.org/10.6028/NIST.SP.800-226)."
 
-_HEADS = "| kind | plans | steps | pairs a step | largest share of a charge | drawn otherwise | refused |"
+_HEADS = (
+    "| kind | plans | steps | pairs a step | largest share of a charge | drawn otherwise | "
+    "refused |"
+)
 
 FORMAT = "reticent-certificate-1"
 
@@ -126,8 +129,8 @@ def _replay(replay: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"{which} on {replay['records']} made-up records, for a row, a person with one "
         f"row or none, and a person with up to three, at ε = {epsilons}. {verdict} Plans whose "
-        "parts are all drawn otherwise (candidates, blocks) have no distance to search, and examples "
-        "that are not for such a unit are refused: both are counted in the last columns."
+        "parts are all drawn otherwise (candidates, blocks) have no distance to search, and "
+        "examples that are not for such a unit are refused: both are counted in the last columns."
     )
     yield "\n".join(
         (

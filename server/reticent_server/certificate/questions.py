@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees, March 2025) has an
-evaluator ask, level by level of its pyramid, with the answers of this software.
+"""What NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees, March 2025) has
+an evaluator ask, level by level of its pyramid, with the answers of this software.
 
 An answer is about the software; where it depends on the installation, it says where the certificate
 or the curator answers. Each names a page of the documentation, where the reasons stand.

@@ -3,9 +3,9 @@
 when.
 
     with writing(engine) as connection:
-        require_recorded(connection, grants, (analyst_id, dataset))   # 1. rows that are there already
-        connection.execute(delete(grants).where(…))                   # 2. change the rows
-        record(                                                       # 3. last: say so
+        require_recorded(connection, grants, (analyst_id, dataset))  # 1. rows that are there
+        connection.execute(delete(grants).where(…))                  # 2. change the rows
+        record(                                                      # 3. last: record the change
             connection,
             [Change("grant.revoke", grants, (analyst_id, dataset))],
             by="cli:root",

@@ -34,9 +34,11 @@ _POSTGRES_TRIGGERS = """
 SELECT t.tgname, concat_ws('/', c.relname, t.tgtype, t.tgenabled, t.tgattr::text, t.tgqual IS NULL,
   encode(t.tgargs, 'hex') || ' ' || p.prosrc)
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
-WHERE NOT t.tgisinternal AND c.relname IN :tables AND c.relnamespace = current_schema()::regnamespace
+WHERE NOT t.tgisinternal AND c.relname IN :tables
+  AND c.relnamespace = current_schema()::regnamespace
 UNION ALL
-SELECT rulename, definition FROM pg_rules WHERE tablename IN :tables AND schemaname = current_schema()
+SELECT rulename, definition FROM pg_rules
+WHERE tablename IN :tables AND schemaname = current_schema()
 """
 
 

@@ -26,6 +26,7 @@ class PlainFlags(TyperCommand):
     """A command whose help shows a flag as a flag: it takes no value, so it has no type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """Typer's parameters; those that are flags show no type."""
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 
@@ -33,6 +34,7 @@ class _PlainFlagsGroup(TyperGroup):
     """The same, of a group of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
+        """As PlainFlags.get_params."""
         return [_plain(parameter) for parameter in super().get_params(ctx)]
 
 

@@ -40,9 +40,9 @@ def certify(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Replay the search for every kind's farthest units on the versions that are installed, and write
-    what this installation promises as a signed document and as a page. Exit status 1 if a pair
-    loses more than it is charged, or the ledger is not as its entries say.
+    """Replay the search for every kind's farthest units on the versions that are installed, and
+    write what this installation promises as a signed document and as a page. Exit status 1 if a
+    pair loses more than it is charged, or the ledger is not as its entries say.
     """
     if check is not None:
         _check(check, key, as_json=as_json)

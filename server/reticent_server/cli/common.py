@@ -49,8 +49,8 @@ QueryDeltaOption = Annotated[
     float | None,
     typer.Option(
         "--query-delta",
-        help="Of delta, what queries may be charged under the rules zcdp and gdp; the rest turns rho into epsilon. "
-        "Left out: as it was, a tenth of delta for a new account.",
+        help="Of delta, what queries may be charged under the rules zcdp and gdp; the rest turns "
+        "rho into epsilon. Left out: as it was, a tenth of delta for a new account.",
     ),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -121,6 +121,7 @@ def minute(at: str) -> str:
 
 
 def print_json(value: Any) -> None:
+    """Writes a value to standard output; what JSON does not know becomes its text."""
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
 
 

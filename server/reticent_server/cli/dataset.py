@@ -54,8 +54,9 @@ ReadOption = Annotated[
     typer.Option(
         "--read",
         metavar="KEY=VALUE",
-        help="How the file is read, where that is understood wrongly, such as separator=semicolon, decimal=comma, "
-        "encoding=windows-1252, header=3, sheet=2024. Repeat it.",
+        help="How the file is read, where that is understood wrongly, such as "
+        "separator=semicolon, decimal=comma, encoding=windows-1252, header=3, sheet=2024. Repeat "
+        "it.",
     ),
 ]
 FILE_HELP = "Text with any separator (CSV), Excel, Parquet, Arrow, SAS, Stata, SPSS or DuckDB."

@@ -7,8 +7,9 @@ from reticent_server.errors import CuratorError
 
 SCHEMA = """\
 description: >-
-  RAND Health Insurance Experiment: doctor visits of people who were given health insurance at random.
-  A row is one person-year; the file names no persons (about 5,900 of them), so the unit is the row.
+  RAND Health Insurance Experiment: doctor visits of people who were given health insurance at
+  random. A row is one person-year; the file names no persons (about 5,900 of them), so the unit is
+  the row.
 unit: row
 columns:
   mdvis:   {kind: integer, lower: 0, upper: 80}    # visits to a medical doctor in the year

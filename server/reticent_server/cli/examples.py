@@ -70,7 +70,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "project list": ("reticent project list --json",),
     "project approve": (
         "reticent project approve rq_0123456789abcdef",
-        'reticent project approve rq_0123456789abcdef --budget houses=1.5,1e-6 --reason "enough for the plan"',
+        (
+            "reticent project approve rq_0123456789abcdef --budget houses=1.5,1e-6 --reason "
+            '"enough for the plan"'
+        ),
     ),
     "project refuse": (
         'reticent project refuse rq_0123456789abcdef --reason "no plan is attached"',

@@ -37,9 +37,8 @@ def check(
     site: Annotated[str | None, typer.Option(help="What the protocol calls this site.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Verify a protocol's signatures; with a data set, also its columns, bounds, levels and what the
-    study would cost there. Reads no private cell and charges nothing.
-    """
+    """Verify a protocol's signatures; with a data set, also its columns, bounds, levels and what
+    the study would cost there. Reads no private cell and charges nothing."""
     if (dataset is None) != (site is None):
         raise CuratorError("Give both --dataset and --site, or neither.")
     agreed = _read(file)
@@ -89,14 +88,14 @@ def list_protocols(as_json: JsonFlag = False) -> None:
     rows: list[dict[str, Any]] = []
     for one in open_books(Settings()).protocols.all():
         row = {name: value for name, value in asdict(one).items() if name != "agreed"}
-        rows.append(row | {"title": str(one.agreed.document.get("title", ""))[:80]})
+        rows.append(row | {"title": one.agreed.title})
     if as_json:
         print_json(rows)
         return
     shown = [
         {
             "digest": row["digest"],
-            "title": row["title"] if row["title"].isprintable() else "",
+            "title": row["title"],
             "data set": row["dataset"],
             "site": row["site"],
             "accepted": f"{minute(row['accepted_at'])} by {row['accepted_by']}",

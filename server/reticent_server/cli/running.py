@@ -28,6 +28,7 @@ class _Server(uvicorn.Server):
         self._tell = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Uvicorn's start; then the terminal hears that the server answers."""
         await super().startup(sockets)
         if self.started:
             self._tell()

@@ -97,6 +97,7 @@ class Places:
     process: int
 
     def sentences(self) -> str:
+        """What the terminal shows once the server answers: addresses, and how to end it."""
         lines = [f"Reticent serves at {self.url} (process {self.process})"]
         if self.metrics is not None:
             lines.append(f"Metrics are at {self.metrics}")

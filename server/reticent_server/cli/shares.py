@@ -52,6 +52,7 @@ class WorkerShares:
 
     @property
     def vault_connections(self) -> int:
+        """Connections to the vault that all workers may open together."""
         return self.workers * self.worker.vault_connections
 
 

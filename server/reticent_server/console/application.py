@@ -29,10 +29,11 @@ IDENTITY = SiteIdentity(
     name="console",
     act=Act.LOOK,
     cookie="reticent",
-    wrong_key="That is not a key for the console, which is for curators, budget officers and auditors. Keys come "
-    "from `reticent curator add` and `rotate-key`.",
-    nobody="The identity provider knows you, and nobody has linked that account with one that may see the "
-    "console. Whoever installed the server links it: reticent curator link NAME --oidc-subject {}",
+    wrong_key="That is not a key for the console, which is for curators, budget officers and "
+    "auditors. Keys come from `reticent curator add` and `rotate-key`.",
+    nobody="The identity provider knows you, and nobody has linked that account with one that may "
+    "see the console. Whoever installed the server links it: reticent curator link NAME "
+    "--oidc-subject {}",
 )
 _HERE = Path(__file__).parent
 PARTS = (

@@ -15,6 +15,8 @@ _TICKS = 4
 
 @dataclass(frozen=True, slots=True)
 class Tick:
+    """A mark of an axis. at: its place in the picture's units; label: the number beside it."""
+
     at: float
     label: str
 

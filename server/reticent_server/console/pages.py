@@ -48,6 +48,7 @@ class AccountRow:
 
     @property
     def anchor(self) -> str:
+        """The id of the row in its page, to which links lead."""
         return f"account-{self.balance.account}"
 
 
@@ -141,6 +142,7 @@ def dataset_page(
         columns=[_column(facts, column) for column in facts.schema.columns],
         shown=[f"{p:.0%}" for p in _SHOWN],
         rows=oversight.account_trail(services, cap) if cap else (),
+        protocols=[one for one in services.protocols.all() if one.dataset == facts.name],
     )
 
 

@@ -7,6 +7,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
+    """The time, injected so that tests can set it."""
+
     def now(self) -> datetime:
         """The time of day, with a zone (UTC)."""
         ...
@@ -15,10 +17,11 @@ class Clock(Protocol):
         """Seconds that never go back."""
         ...
 
-    def sleep(self, seconds: float) -> None: ...
+    def sleep(self, seconds: float) -> None:
+        """Waits for a number of seconds, which may be a fraction."""
 
 
-class SystemClock:
+class SystemClock(Clock):
     """The machine's clock."""
 
     def now(self) -> datetime:

@@ -24,6 +24,7 @@ class ColumnKind(StrEnum):
 
     @property
     def traits(self) -> "ColumnTraits":
+        """The kind's line of the table: what its cells are, and what may be done with them."""
         return TRAITS[self]
 
     @property

@@ -145,16 +145,22 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The records for which a condition does not hold."""
+
     argument: "Predicate"
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
+    """The records for which every one of several conditions holds."""
+
     arguments: tuple["Predicate", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
+    """The records for which one or more of several conditions hold."""
+
     arguments: tuple["Predicate", ...]
 
 
@@ -256,5 +262,6 @@ class Design:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the design's columns, the intercept first where there is one."""
         head = ("Intercept",) if self.intercept else ()
         return head + tuple(t.name for t in self.terms)

@@ -105,4 +105,5 @@ class DatasetFacts:
 
     @property
     def default_delta(self) -> float:
+        """The policy's delta, or min(10⁻⁶, 1/(10n)) where it sets none."""
         return self.policy.default_delta or min(1e-6, 1 / (10 * self.n))

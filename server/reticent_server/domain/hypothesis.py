@@ -15,4 +15,5 @@ class LinearHypothesis:
 
     @property
     def df(self) -> int:
+        """Degrees of freedom of a test: the number of rows."""
         return len(self.rows)

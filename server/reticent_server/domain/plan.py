@@ -26,14 +26,12 @@ from reticent_server.domain.steps import (
 Recipe = Generator[Step, tuple[Released, ...], Any]
 
 _TOO_DEAR = "a plan costs more than it was offered"
-_COLD_NANOSECONDS = (
-    200  # of a cell: measured 100 for a cold read, and twice that for a busy machine
-)
+# of a cell: measured 100 for a cold read, and twice that for a busy machine
+_COLD_NANOSECONDS = 200
 DRAWING = 0.07  # of the planned time of an own profile's draws: measured .05
 _PASS_NANOSECONDS = 30  # of a cell in one pass: measured 10
-_COUNT_MS = (
-    0.02  # of the noise of one of many counts, on the machine whose pace is 1: measured .017
-)
+# of the noise of one of many counts, on the machine whose pace is 1: measured .017
+_COUNT_MS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,8 @@ class Forecastable(Protocol):
     """A planned fit that can say what its noise would be at another budget."""
 
     @property
-    def rho(self) -> int: ...
+    def rho(self) -> int:
+        """The ρ that the fit is planned for, in RHO_UNITS."""
 
     @property
     def is_wide(self) -> bool:
@@ -120,11 +119,7 @@ class Outline:
 
 class Planned(ABC):
     """A planned computation: made from public facts, costs what its outline says, and runs as a
-    recipe.
-
-    forecast: expected standard errors and the like, from public facts alone, for POST /v1/plans.
-    run(): the generator of steps; its return value is the kind's result, or None for No Reply. fit:
-    what a forecast of the ε for a wanted noise asks, where there is such a thing.
+    recipe. What it does not override is read from `outlined`, where Outline explains it.
     """
 
     __slots__ = ("__dict__",)  # for what is kept of it
@@ -136,7 +131,8 @@ class Planned(ABC):
 
     @property
     @abstractmethod
-    def outline(self) -> Outline: ...
+    def outline(self) -> Outline:
+        """What the plan reads and what it costs, made anew at each call; use `outlined`."""
 
     @cached_property
     def outlined(self) -> Outline:
@@ -145,9 +141,12 @@ class Planned(ABC):
 
     @property
     @abstractmethod
-    def forecast(self) -> Mapping[str, Any]: ...
+    def forecast(self) -> Mapping[str, Any]:
+        """Expected standard errors and the like, from public facts alone, for POST /v1/plans."""
+
     @abstractmethod
-    def run(self) -> Recipe: ...
+    def run(self) -> Recipe:
+        """The generator of steps; it returns the kind's result, or None for No Reply."""
 
     @property
     def name(self) -> str:
@@ -158,6 +157,7 @@ class Planned(ABC):
 
     @property
     def fit(self) -> Forecastable | None:
+        """What a search for the ε of a wanted noise asks; None where there is no such forecast."""
         return None
 
     @property
@@ -169,66 +169,83 @@ class Planned(ABC):
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Which columns the plan reads."""
         return self.outlined.columns
 
     @property
     def rho(self) -> int:
+        """The ρ of all parts together, in RHO_UNITS."""
         return self.outlined.rho
 
     @property
     def mechanism(self) -> str:
+        """The words for the mechanism in the reply's guarantee."""
         return self.outlined.mechanism
 
     @property
     def reference(self) -> str:
+        """The sources in the reply's guarantee."""
         return self.outlined.reference
 
     @property
     def parts(self) -> tuple[Part, ...]:
+        """The parts that are known before the first release."""
         return self.outlined.parts
 
     @property
     def answers(self) -> str:
+        """Which question the numbers answer, as the reply's first line; empty where the
+        name says it."""
         return self.outlined.answers
 
     @property
     def passes(self) -> int:
+        """How often the engine goes over the table."""
         return self.outlined.passes
 
     @property
     def column_ms(self) -> int:
+        """Planned milliseconds of what is not proportional to the cells read."""
         return self.outlined.column_ms
 
     @property
     def draws(self) -> int:
+        """How many sub-cells quantiles of an own profile draw from, one by one."""
         return self.outlined.draws
 
     @property
     def steady(self) -> bool:
+        """Whether the time depends on n and the plan alone (Outline)."""
         return self.outlined.steady
 
     @property
     def assumptions(self) -> tuple[str, ...]:
+        """What the guarantee rests on; empty where it holds for every table."""
         return self.outlined.assumptions
 
     @property
     def of_persons(self) -> bool:
+        """Whether sums are over persons, whose rows count together."""
         return self.outlined.of_persons
 
     @property
     def holds_for_persons(self) -> bool:
+        """Whether standard errors hold where the rows of one person are alike."""
         return self.outlined.holds_for_persons or self.outlined.of_persons
 
     @property
     def gaussian_counts(self) -> tuple[CountSum, ...] | None:
+        """The counts among the parts, where all parts have Gaussian noise; else None (Outline)."""
         return self.outlined.gaussian_counts
 
     @property
     def selections(self) -> tuple[QuantileTree, ...]:
+        """The quantile trees that the plan selects by."""
         return self.outlined.selections
 
     @property
     def own_cost(self) -> PrivacyCost | None:
+        """The cost where it is not ρ-zCDP turned into the (ε, δ) asked for; else None."""
         return self.outlined.own_cost
 
     def cost(self, offer: PrivacyCost) -> PrivacyCost:
@@ -281,10 +298,10 @@ class Plan:
 
     gaussian_rho: what its steps may cost by mechanisms.gaussian_cost (RHO_UNITS), where (ε, δ) is
     turned into ρ by accounting.gaussian; None: by zCDP's conversion, or, of a plan that is `lone`,
-    by the exact profile of the one count that it releases (mechanisms.lone_count). facts: of the table that the
-    question is about; with a view, of its one row a person. expected_ms, cold_ms: as Planned has
-    them; None: not known, and the deadline stays. alone_ms: what the deadline would be if nothing
-    else were computed (pipeline.pace); None: not promised yet.
+    by the exact profile of the one count that it releases (mechanisms.lone_count). facts: of the
+    table that the question is about; with a view, of its one row a person. expected_ms, cold_ms: as
+    Planned has them; None: not known, and the deadline stays. alone_ms: what the deadline would be
+    if nothing else were computed (pipeline.pace); None: not promised yet.
     """
 
     facts: DatasetFacts

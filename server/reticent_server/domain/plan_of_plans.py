@@ -16,7 +16,8 @@ class PlannedOn(Planned):
 
     @property
     @abstractmethod
-    def base(self) -> Planned: ...
+    def base(self) -> Planned:
+        """The other plan, whose outline this one takes over."""
 
     @property
     def outline(self) -> Outline:
@@ -30,7 +31,8 @@ class PlannedInTurn(PlannedOn):
 
     @property
     @abstractmethod
-    def each(self) -> Sequence[Planned]: ...
+    def each(self) -> Sequence[Planned]:
+        """The plans in the order in which they run, one at least."""
 
     @property
     def base(self) -> Planned:

@@ -22,10 +22,11 @@ FeatureText = Annotated[str, MinLen(1), MaxLen(2_000)]
 """
 
 _PERSONS = {
-    "description": "Features of a person by name, such as `last(bmi, by=date)`, of a data set with several rows a "
-    "person: the question is then about a table with one row a person and these columns, beside "
-    "those "
-    "that the curator has declared."
+    "description": (
+        "Features of a person by name, such as `last(bmi, by=date)`, of a data set with several "
+        "rows a person: the question is then about a table with one row a person and these "
+        "columns, beside those that the curator has declared."
+    )
 }
 
 

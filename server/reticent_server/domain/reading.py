@@ -122,6 +122,7 @@ class NumberStyle:
 
     @property
     def is_plain(self) -> bool:
+        """Whether numbers are written with a decimal point and no sign between thousands."""
         return self == PLAIN
 
     @property

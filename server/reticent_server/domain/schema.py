@@ -104,6 +104,7 @@ class Column:
 
     @property
     def may_be_missing(self) -> bool:
+        """Whether the schema lists texts of missing cells, so that the column has a mask."""
         return bool(self.missing)
 
     @property

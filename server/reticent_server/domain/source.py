@@ -107,6 +107,7 @@ class ParquetFiles:
 
     @property
     def n(self) -> int:
+        """The rows of all files together."""
         return sum(file.rows for file in self.files)
 
 

@@ -192,6 +192,7 @@ class QuantileTree:
     (candidates are the cells' upper ends), −1 for no contribution. repeats: of how many sub-cells a
     cell is made, over which records that tie are spread; a power of two. shared: every person
     weighs the same, in equal parts for its codes; the map then gives (person_rows, persons).
+    weighted: a record counts as a share in [0, 1]; the map then gives (2, rows), codes and shares.
     """
 
     candidates: Grid
@@ -201,6 +202,12 @@ class QuantileTree:
     repeats: int = 1
     person_rows: int = 1
     shared: bool = False
+    weighted: bool = False
+
+    @property
+    def fractional(self) -> bool:
+        """Whether what a unit adds to a cell is a part of a whole."""
+        return self.shared or self.weighted
 
     @property
     def sub_cells(self) -> int:
@@ -228,6 +235,7 @@ class OneVector:
 
     @property
     def places(self) -> tuple[int, ...]:
+        """The places in the step of those parts that there are."""
         every = (self.vector, self.meat, self.curvature, self.used)
         return tuple(place for place in every if place is not None)
 

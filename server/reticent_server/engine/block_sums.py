@@ -88,6 +88,7 @@ def _taken_out(block: Block) -> Block:
 
 
 def added(totals: list[Any] | None, sums: list[Any]) -> list[Any]:
+    """Adds the statistics of one more part of the rows to `totals`, None before the first."""
     return sums if totals is None else [a + b for a, b in zip(totals, sums, strict=True)]
 
 

@@ -19,7 +19,8 @@ class Cluster(Protocol):
         """The exact integer statistics over all parts, the same as in one process."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Leaves the other processes; no total can be asked for afterwards."""
 
 
 class ClusterEngine(LocalEngine):

@@ -77,9 +77,8 @@ class DaskCluster:
         totals: list[Any] | None = None
         try:
             for sums in self._sums(parts, step, block_rows):
-                totals = (
-                    added(totals, sums) if sums else totals
-                )  # a part may have no row of a subset
+                # a part may have no row of a subset
+                totals = added(totals, sums) if sums else totals
         except _PartFailed:
             raise
         except Unavailable:

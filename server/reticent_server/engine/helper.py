@@ -91,6 +91,7 @@ class Helper:
             self._pass = -1
 
     def close(self) -> None:
+        """Ends the process; a sum that it was asked for counts as lost."""
         self.lost = True
         self._end()
 

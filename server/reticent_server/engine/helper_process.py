@@ -84,6 +84,8 @@ class Work:
         )
 
     def reply(self, rows: list[tuple[int, int, int]]) -> bytes:
+        """The pickled sums of the present order over (start, low, high) rows, or UNABLE or
+        FAILED."""
         if self._order is None:
             return UNABLE
         step, arrays = self._order
@@ -116,6 +118,7 @@ def _received(ours: socket.socket, number: int) -> list[int]:
 
 
 def main() -> None:
+    """Serves the parent until it hangs up. The first argument is the socket's descriptor."""
     keep_to_itself()
     keep_pages()
     threadpool_limits(1)

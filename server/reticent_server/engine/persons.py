@@ -42,6 +42,7 @@ class PersonViewReader:
 
     @property
     def n(self) -> int:
+        """The number of persons, each of whom is a record here."""
         return self._tables.persons
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:

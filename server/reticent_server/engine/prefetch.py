@@ -28,6 +28,7 @@ class _Shelf(Generic[T]):
             return not self._given_up
 
     def end(self, error: BaseException | None = None) -> None:
+        """No further item comes."""
         with self._changed:
             self._ended, self._error = True, error
             self._changed.notify_all()
@@ -44,6 +45,7 @@ class _Shelf(Generic[T]):
             return []
 
     def give_up(self) -> None:
+        """Nobody takes another item."""
         with self._changed:
             self._given_up = True
             self._changed.notify_all()

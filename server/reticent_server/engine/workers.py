@@ -156,6 +156,7 @@ class _Pass:
         self._finished: Future[list[Any]] = Future()
 
     def result(self) -> list[Any]:
+        """The sums over all pieces, once the last is done. Raises what a piece has raised."""
         return self._finished.result()
 
     def turn(self, scratch: ReusedScratch, helper: Helper | None) -> bool:

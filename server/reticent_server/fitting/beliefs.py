@@ -65,6 +65,7 @@ class CurvatureBelief:
 
     @property
     def chance(self) -> float:
+        """The probability of this factor, in (0, 1]."""
         return exp(self.log_chance)
 
     @property
@@ -184,9 +185,8 @@ class Stepped:
 def stepped(
     beliefs: Beliefs, curvature: StepCurvature, noise: FloatArray, g: FloatArray
 ) -> Stepped:
-    """A step: the mean way, by the chances after the mean score g (q,); the first one the way of the
-    likeliest belief, as it has told nothing and the mean of 1/h is half as long again.
-    """
+    """A step: the mean way, by the chances after the mean score g (q,); the first one the way of
+    the likeliest belief, as it has told nothing and the mean of 1/h is half as long again."""
     told = any(b.off.any() for b in beliefs)
     moved = [_seen(b, curvature, noise, g).moved(told=told) for b in beliefs]
     most = max(b.log_chance for b in moved)

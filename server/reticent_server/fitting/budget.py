@@ -7,7 +7,8 @@ response's scale, or of the link's), with R² the radius, K the score's bound, �
 curvature. The squared error e² of the fit and the squared residual scale S² (in units of the
 response's) are forecast as
 
-    e₀² = .96, S₁² = 1;   N = η²S²/f,   e² ← e²(g²e² + N)/(e²(1 + g²) + N),   S² ← min(.04 + e², 1.44S²)
+    e₀² = .96, S₁² = 1;   N = η²S²/f,   e² ← e²(g²e² + N)/(e²(1 + g²) + N),
+    S² ← min(.04 + e², 1.44S²)
 
 (S = 1 where no scale is measured), which is a step of fitting.filter with a relative curvature
 error g: g² = .15² + ν²/2, ν the noise of the last Gram matrix relative to what it measures. The
@@ -206,6 +207,7 @@ class FitBudget:
 
     @property
     def steps(self) -> int:
+        """T, the number of Newton steps."""
         return len(self.gradients)
 
     def on_part(self, t: int) -> bool:

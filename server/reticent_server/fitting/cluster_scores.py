@@ -10,7 +10,7 @@ coefficients θ̂
 whence θ′ = θ̂ + unit Wᵀ J⁻¹ mean s, near the solution of Σ s = 0; and there, with G levels,
 
     squares   B = Σ s_i s_iᵀ         GramSum                Δ = √2 C²
-    sums      S_g = Σ_{i ∈ g} s_i    VectorSum of e_g ⊗ s   Δ = 2C        (noise of variance σ² an entry)
+    sums      S_g = Σ_{i ∈ g} s_i    VectorSum of e_g ⊗ s   Δ = 2C   (noise: σ² an entry)
     numbers   n_g                    CountSum               Δ = √2
 
 the last two for each of the clusterings: one column, or of two columns each and their combinations.
@@ -24,7 +24,8 @@ and the fit's steps compose by zCDP. All else is post-processing.
 
 *Estimate.* With Ŝ_g = S_g − (n_g/n)Σ S_g, which takes off what is left of Σ s ≠ 0, E Σ_g Ŝ_g Ŝ_gᵀ
 is the clusters' meat and νI, ν = σ²(G − 2 + GΣ(n_g/n)²), which is taken off. What clusters add to
-the rows' meat, brought to θ by A = unit Wᵀ J⁻¹, is added to the fit's own covariance V between rows:
+the rows' meat, brought to θ by A = unit Wᵀ J⁻¹, is added to the fit's own covariance V between
+rows:
 
     V_c = V + A((G/(G − 1))(Σ Ŝ_g Ŝ_gᵀ − νI) − B)Aᵀ/n²
 
@@ -49,10 +50,10 @@ of the above, so that νI is Σ n_h σ² I; a cluster that is alone in its strat
 mean of all (`survey.lonely.psu = "adjust"`). With the design's weights that is the linearised error
 of svyglm. There are (G − H)G_e/G degrees of freedom, of which the textbook has G − H.
 
-A variance is never below the rows': by noise or with few clusters m̂ often is, and Angrist & Pischke
-(2009, section 8.2.3) advise the larger of the two. With N the part of νI in m̂, its standard
-deviation is √(2/G)(m + N), of which noise makes √(2/G)√((m + N)² − m²), and ALLOWED of that is
-added:
+A variance is never below the rows': by noise or with few clusters m̂ often is, and Angrist &
+Pischke (2009, section 8.2.3) advise the larger of the two. With N the part of νI in m̂, its
+standard deviation is √(2/G)(m + N), of which noise makes √(2/G)√((m + N)² − m²), and ALLOWED of
+that is added:
 
     m = max(m̂, row) + ALLOWED √(Σ (2/G)((m + N)² − m²))
 
@@ -128,10 +129,12 @@ class LevelClusters:
 
     @property
     def size(self) -> int:
+        """The number of combinations of levels, present or not."""
         return prod(map(len, self.codes))
 
     @property
     def name(self) -> str:
+        """The clusters' columns, as replies name them."""
         return " and ".join(self.columns)
 
     def places(self, block: Block) -> NDArray[np.int64]:
@@ -225,9 +228,8 @@ def shift_of(fit: StandardFit, unit: float, released: tuple[Released, ...], n: f
 @dataclass(frozen=True, slots=True, eq=False)
 class Between:
     """What the clusters of one clustering, or of several, add. added (q, q): to the covariance
-    between rows; noises: of each clustering (q, q) which was taken off, and G. present: the least G;
-    effective, freedom: G_e and degrees of freedom, of the clustering with the fewest.
-    """
+    between rows; noises: of each clustering (q, q) which was taken off, and G. present: the least
+    G; effective, freedom: G_e and degrees of freedom, of the clustering with the fewest."""
 
     added: FloatArray
     noises: tuple[tuple[FloatArray, float], ...]
@@ -287,9 +289,9 @@ def _of_clustering(
 
 def in_strata(sums: FloatArray, there: BoolArray, strata: int) -> tuple[FloatArray, float, int]:
     """Of sums (q, G) of clusters with records, `there` (G,), in H equal runs: (q, G) √(n_h/(n_h −
-    1)) times the deviations from the stratum's mean, 0 for others, from the mean of all where one is
-    alone; the number of clusters; that of strata with any. Noise of variance σ² in a sum adds about
-    σ² times the number of clusters to a sum of squares."""
+    1)) times the deviations from the stratum's mean, 0 for others, from the mean of all where one
+    is alone; the number of clusters; that of strata with any. Noise of variance σ² in a sum adds
+    about σ² times the number of clusters to a sum of squares."""
     q = len(sums)
     cells = there.reshape(strata, -1)
     values = np.where(cells, sums.reshape(q, strata, -1), 0.0)
@@ -315,6 +317,9 @@ class Counts:
 
     @classmethod
     def of(cls, released: Released) -> "Counts":
+        """From noisy numbers of records by level: a level is present where its number is clear of
+        its noise.
+        """
         counts = released.values
         there = np.asarray(trust.clear(counts, released.sd), dtype=bool)
         present = max(float(there.sum()), 2.0)

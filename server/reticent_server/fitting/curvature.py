@@ -3,8 +3,8 @@
 
     Steady    linear in the distance: the step of a bank of filters (fitting.beliefs)
     Bent      levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
-    Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at most,
-              turned into the distance at which the exponential has that mean
+    Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at
+              most, turned into the distance at which the exponential has that mean
 
 A score names its own (Score.curvature); another law of the mean is another class with these
 methods.
@@ -97,11 +97,13 @@ class StepView:
 
 
 class ScoreCurvature(Protocol):
-    """The law of a mean score. most_off: error of a typical predictor up to which a linear step's
-    standard errors hold."""
+    """The law of a mean score."""
 
     @property
-    def most_off(self) -> float: ...
+    def most_off(self) -> float:
+        """The error of a typical predictor up to which a linear step's standard errors hold."""
+        ...
+
     @property
     def early_jacobian(self) -> EarlyJacobian:
         """What a Jacobian before the last step is worth."""
@@ -130,7 +132,7 @@ class ScoreCurvature(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class Steady(ScoreCurvature):
     """The mean score is linear in the distance."""
 
     most_off: float = inf
@@ -154,7 +156,7 @@ STEADY = Steady()
 
 
 @dataclass(frozen=True, slots=True)
-class Bent:
+class Bent(ScoreCurvature):
     """The mean score levels off. away: its law."""
 
     away: MeanChange
@@ -198,7 +200,7 @@ class Bent:
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class Growing(ScoreCurvature):
     """The mean score grows as that of a log link. growth: from changes (rows,) of the predictor to
     E q in units of its slope, and the derivative."""
 
@@ -223,7 +225,9 @@ class Growing:
     def grown(self, rows: LocalRows, way: FloatArray) -> FloatArray:
         """The distance d (q,) at which the mean score is what a linear one has at `way` (q,):
 
-            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way      over the public rows, h their expected curvature.
+            Σ h u (e^{uᵀd} − 1) = Σ h u uᵀ·way
+
+        over the public rows, h their expected curvature.
 
         A step of slopes raises the mean response by their square; a linear step leaves that to the
         intercepts of later steps.

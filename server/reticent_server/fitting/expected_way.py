@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter's covariance in a forecast, step by step, by triangular factors alone.
 
-With C = RRᵀ, H = J/unit and N = SSᵀ the covariance of a step's score (fitting.filter), a step leaves
+With C = RRᵀ, H = J/unit and N = SSᵀ the covariance of a step's score (fitting.filter), a step
+leaves
 
     C⁺ = (C⁻¹ + HN⁻¹H)⁻¹ = R (I + ZᵀZ)⁻¹ Rᵀ,   Z = S⁻¹HR                    (Woodbury's identity)
 

@@ -55,6 +55,7 @@ class StepCurvature:
 
     @property
     def H(self) -> FloatArray:  # noqa: N802 - as in the module's equations
+        """(q, q) the change of the mean score for a change of θ, in u."""
         return self.J / self.unit
 
 

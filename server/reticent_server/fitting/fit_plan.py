@@ -10,19 +10,19 @@ functions of one record and of earlier releases:
 
     rows       ‖u√w′‖ ≤ ρ        GramSum    Δ = √2 ρ² m    (w′ = min(1, ρ²/‖u‖²))
     gradient   ‖w v q + a‖ ≤ C   VectorSum  Δ = 2C m       (C ≤ RK, K = sup|q|; fitting.score)
-    Jacobian   ‖v√(w|h|)‖ ≤ R√H  GramSum    Δ = √2 R²H m   (H = sup|h|; 2R²H m where h has both signs)
+    Jacobian   ‖v√(w|h|)‖ ≤ R√H  GramSum    Δ = √2 R²H m   (H = sup|h|; 2R²H m of both signs)
     meat       ‖w v q‖ ≤ RK      GramSum    Δ = √2 R²K² m
     scale      one count, or a bounded number                (fitting.huber, fitting.quasi)
     count      one count         CountSum   Δ = m          (masked designs)
-               a − ½ within ±½   VectorSum  Δ = m          (weighted designs, a ∈ [0, 1]: fitting.maps)
+               a − ½ within ±½   VectorSum  Δ = m          (weights a ∈ [0, 1]: fitting.maps)
     profile    cells, levels     QuantileTree, CountSum    (no profile)
 
 and, where a model sums the scores of a person's rows first (fitting.person_scores),
 
     gradient   ‖k Σ_t w v q‖ ≤ C VectorSum  Δ = 2C         a function of one person's m places
     meat       ‖k Σ_t w v q‖ ≤ C GramSum    Δ = √2 C²
-    lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, by which the last C is chosen)
-    reaches    one count         CountSum   Δ = √2         (of ‖Σ_t w h v vᵀ‖, by which the last L is chosen)
+    lengths    one count         CountSum   Δ = √2         (of ‖Σ_t w v q‖, which choose the last C)
+    reaches    one count         CountSum   Δ = √2         (of ‖Σ_t w h v vᵀ‖: the last L)
     Jacobian   ‖Σ_t w h v vᵀ‖ ≤ L  VectorSum Δ = 2L       of the last step; the norm is Frobenius'
 
 since w‖v‖ ≤ R and w‖v‖² ≤ R². The primitives enforce each norm by scaling down, so a mistake here
@@ -128,6 +128,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def coding(self) -> Coding:
+        """That of the planned fit: centres and scales of its columns."""
         return self.ground.coding
 
     @property

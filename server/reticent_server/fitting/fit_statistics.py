@@ -4,8 +4,10 @@ further step.
 
 After the fit a tenth of ρ releases the Gram sum of v = (½, a, b) over the records in use:
 
-    a = clip((y − centre)/A)     the response on a public range: three public scales on each side; 0/1 responses whole
-    b = clip(r/B)                the residual y − μ on three released residual scales on each side; of 0/1 responses B = 1
+    a = clip((y − centre)/A)     the response on a public range: three public scales on each side;
+                                 0/1 responses whole
+    b = clip(r/B)                the residual y − μ on three released residual scales on each side;
+                                 of 0/1 responses B = 1
 
 so with G = Σ v vᵀ, N = 4G₀₀, k = G₀₁/G₀₀ and D = G₁₁ − k² G₀₀
 

@@ -73,10 +73,9 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _LastStep:
-    """A planned fit at its end. step: the last; frame: of the expected Jacobian, noise: (q,) its own
-    in the frame B, sd: of an entry; left, sampling: covariances (q, q) in u of what is
-    left of the way, and of the solution; scale: as expected there.
-    """
+    """A planned fit at its end. step: the last; frame: of the expected Jacobian, noise: (q,) its
+    own in the frame B, sd: of an entry; left, sampling: covariances (q, q) in u of what is left of
+    the way, and of the solution; scale: as expected there."""
 
     fit: NoisyNewton
     step: PlannedStep

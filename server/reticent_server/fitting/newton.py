@@ -28,7 +28,6 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.beliefs import Stepped, beliefs_of, doubt, widened
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.contributions import Contributions
 from reticent_server.fitting.covariance import sandwich
 from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import StepCurvature, no_correction, prior
@@ -44,7 +43,7 @@ from reticent_server.fitting.score import Score, ScoreFamily
 from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
-from reticent_server.fitting.step_parts import Errors, FinalStep, LastReleases
+from reticent_server.fitting.step_parts import Contributions, Errors, FinalStep, LastReleases
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power, symmetric
 

@@ -90,6 +90,7 @@ class OwnProfile:
 
     @property
     def rho(self) -> int:
+        """What all of its parts cost, in RHO_UNITS."""
         return sum(self.rhos)
 
     def planned_at(self, rho: int) -> "OwnProfile":
@@ -99,6 +100,7 @@ class OwnProfile:
 
     @property
     def step(self) -> SumStep:
+        """The pass over the table that releases it."""
         m = self.facts.schema.unit.max_rows
         parts = tuple(
             measure.part(rho, m, self.facts.least_records, PROBABILITIES)

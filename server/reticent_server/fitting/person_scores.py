@@ -100,6 +100,7 @@ class Lengths:
 
     @property
     def bins(self) -> int:
+        """The number of bins, with that of 0 and that beyond the last edge."""
         return LENGTH_BINS
 
     def codes(self, lengths: FloatArray) -> FloatArray:

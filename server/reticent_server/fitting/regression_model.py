@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs from regression model to regression model, and the public ground that each stands on."""
+"""What differs from regression model to regression model, and the public ground that each stands
+on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -48,16 +49,18 @@ class FitGround(Generic[ResponseT]):
 
 
 class RegressionModel(Protocol[ResponseT]):
-    """A regression model with its constants, which do not depend on the data.
-
-    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned
-    time that a record's score takes beyond that of products.
-    """
+    """A regression model with its constants, which do not depend on the data."""
 
     @property
-    def mechanism(self) -> str: ...
+    def mechanism(self) -> str:
+        """The mechanism's name, as a guarantee states it."""
+        ...
+
     @property
-    def reference(self) -> str: ...
+    def reference(self) -> str:
+        """The literature that a guarantee cites."""
+        ...
+
     @property
     def answers(self) -> str:
         """The reply's first line (domain.plan.Planned)."""
@@ -69,11 +72,20 @@ class RegressionModel(Protocol[ResponseT]):
         ...
 
     @property
-    def radius(self) -> float: ...
+    def radius(self) -> float:
+        """R² for each coefficient."""
+        ...
+
     @property
-    def tuning(self) -> float | None: ...
+    def tuning(self) -> float | None:
+        """The tuning constant of the reply; None where scores are not cut."""
+        ...
+
     @property
-    def nanoseconds(self) -> int: ...
+    def nanoseconds(self) -> int:
+        """The planned time of a record's score beyond that of its products."""
+        ...
+
     @property
     def of_persons(self) -> bool:
         """Whether scores are summed by person where the unit has several rows
@@ -100,8 +112,13 @@ class RegressionModel(Protocol[ResponseT]):
         """With constants for the smallest error at these sizes, where the query asks for them."""
         ...
 
-    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily: ...
-    def signal(self, ground: FitGround[ResponseT]) -> Signal: ...
+    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily:
+        """The scores of its steps and the measure of its scale."""
+        ...
+
+    def signal(self, ground: FitGround[ResponseT]) -> Signal:
+        """What the budget needs to know of the score (fitting.budget)."""
+        ...
 
     def notes(self, ground: FitGround[ResponseT]) -> list[str]:
         """What a forecast has to say of the response."""

@@ -45,9 +45,11 @@ class BackTransform:
     offset: FloatArray
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
+        """β (q,) in the units of the data, of θ (q,)."""
         return np.asarray(self.matrix @ theta + self.offset)
 
     def covariance(self, C: FloatArray) -> FloatArray:
+        """(q, q) in the units of the data, of C (q, q) of θ."""
         return np.asarray(self.matrix @ C @ self.matrix.T)
 
 
@@ -85,6 +87,7 @@ class Reported:
 
     @property
     def standard_errors(self) -> FloatArray:
+        """(q,) in the units of the data, with the noise."""
         return roots(self.covariance)
 
 

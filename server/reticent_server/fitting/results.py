@@ -111,19 +111,18 @@ class RegressionResult:
     scale: of the residuals. clusters: noisy number of persons with a row in use, where a person's
     rows are summed first; effective_clusters: how many equal ones would have scores that vary as
     theirs; degrees_of_freedom: (p,) of the t laws of intervals and p-values; clipped_share: of the
-    persons, those whose sum of scores is clipped. cluster: the column whose levels are the clusters,
-    where the question names one; clusters and effective_clusters are then the levels with records
-    and how many equal ones are worth as much; design_effects: (p,) by how much clusters multiply the
-    sampling variances. tuning: where they are cut, null for no cut.
-    estimand: what is estimated, in words. shares: what part of the budget went where. link: of a
-    generalised linear model; variance_power: k where its variance grows with the mean's power k.
-    dispersion: of a negative binomial, given or estimated; with its errors and interval where it is
-    estimated and its information above the noise. records_in_use: noisy, of a design with a
-    condition or missing cells; sum_of_weights: the same of a weighted one. calibration,
-    least_curvature, noisy_p_values, noisy_p_intervals: of the influence mechanism. effects:
-    "person" where terms and response are deviations from a person's means. statistics: where the
-    question asks for them. baselines: by column of a factor, the level that has no term.
-    """
+    persons, those whose sum of scores is clipped. cluster: the column whose levels are the
+    clusters, where the question names one; clusters and effective_clusters are then the levels with
+    records and how many equal ones are worth as much; design_effects: (p,) by how much clusters
+    multiply the sampling variances. tuning: where they are cut, null for no cut. estimand: what is
+    estimated, in words. shares: what part of the budget went where. link: of a generalised linear
+    model; variance_power: k where its variance grows with the mean's power k. dispersion: of a
+    negative binomial, given or estimated; with its errors and interval where it is estimated and
+    its information above the noise. records_in_use: noisy, of a design with a condition or missing
+    cells; sum_of_weights: the same of a weighted one. calibration, least_curvature, noisy_p_values,
+    noisy_p_intervals: of the influence mechanism. effects: "person" where terms and response are
+    deviations from a person's means. statistics: where the question asks for them. baselines: by
+    column of a factor, the level that has no term."""
 
     terms: list[str]
     coefficients: list[float]

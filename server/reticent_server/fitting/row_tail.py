@@ -25,6 +25,13 @@ factor of four that is well clear of noise is told too, which no prior and no be
 is below thresholds.BULK_INDEX, a standard deviation of its noise taken off, no index at the cut is
 believed.
 
+*An end.* Where the declared bounds leave a score of least squares little longer than C, as a
+response of 0 and 1 does, no tail is asked: with L the longest (fitting.longest_score), E ≤
+N(C)(L − C), and the noise of N is known. The slope before says
+nothing of such scores: of a yes or no they are of two sorts, short and long, and N hardly falls
+between. So without this a table was declined at ε = 4 that had intervals at 1, where the slope
+before is not clear of its noise, and at 16, where it is that of the longer sort.
+
 *Allowance.* Clipping moves the sum of scores by a vector of length E at most, and in any one
 direction by `leaning` of it as a rule: tails have several directions, and the more coordinates
 there are the less of the vector is along one of them. It is added to the covariance as a
@@ -55,6 +62,7 @@ _WHOLE_LEANING = 0.85  # of E, of least squares: see `leaning`
 _BULK_SHARE, _FACTOR = 0.2, 4.0  # of the records; of the number at the last edge
 _WELL_CLEAR, _LEAST_EDGES = 5.0, 3  # standard deviations of noise; steps between edges
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
+_END_SURE, _FAR_END = 2.0, 4.0  # standard deviations; cuts, beyond which a tail has room
 _LEAST_ALPHA, _MOST_RAISED = 1.05, 20.0
 _FIRST, _RATIO, _EDGES = 0.5, 2**0.25, 48  # of the unit: .5 to 1,700 in steps of 19 %
 _BULK = 0.3  # of the records: an edge that more are beyond is not of the tail
@@ -104,9 +112,9 @@ class LengthGrid:
         beyond = np.searchsorted(self.edges, lengths, side="left")
         return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
 
-    def part(self, rho: int, unit_rows: int) -> RunningCounts:
-        """What is released."""
-        return RunningCounts(1, _EDGES, rho, unit_rows)
+    def part(self, rho: int, unit_rows: int, lines: int = 1) -> RunningCounts:
+        """What is released. lines: groups of records, with numbers of their own."""
+        return RunningCounts(lines, _EDGES, rho, unit_rows)
 
     def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
         """N (E,) at each edge, and the standard deviation (E,) of its noise."""
@@ -148,7 +156,13 @@ class RowCut:
         """Of a planned cut, whether a reply is expected to tell its tail, whose index it takes to
         be half a standard deviation smaller.
         """
-        return self.told and self.alpha >= EXPECTED_INDEX.value
+        return self.told and (self.shaped or self.alpha >= EXPECTED_INDEX.value)
+
+    def ended(self, excess: float) -> "RowCut":
+        """With at most `excess` beyond it, whatever the tail."""
+        if self.told or not np.isfinite(excess):
+            return replace(self, excess=min(self.excess, excess))
+        return replace(self, excess=excess, shaped=True)
 
     @property
     def of_likelihood(self) -> "RowCut":
@@ -204,9 +218,8 @@ def planned_cut(
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
     a length (any shape). distances: (rows or more,), signed, of the responses of the same public
-    rows from their median, None where no profile tells tails. From the tail that they show to the cut its
-    slope grows as κ is expected to make it.
-    """
+    rows from their median, None where no profile tells tails. From the tail that they show to the
+    cut its slope grows as κ is expected to make it."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
     for _ in range(_BISECTIONS):
@@ -241,6 +254,17 @@ def chosen_cut(
     found = TailCurve.fitted(grid.edges, N, cov, inside).cut(rank)
     squares = mean_square(grid, N, count, found.length)
     return replace(found, squares=squares, bulk=bulk_slope(grid.edges, N, cov, count))
+
+
+def most_beyond(grid: LengthGrid, released: Released, cut: RowCut, longest: float) -> float:
+    """E of lengths that end at `longest`: N(C)(L − C), with _END_SURE standard deviations of N's
+    noise. Infinite where nothing is clear of noise, or the end is _FAR_END cuts away.
+    """
+    C, first = cut.length, int(np.sum(grid.edges <= cut.length)) - 1
+    if cut.alpha <= 0 or first < 0 or longest > _FAR_END * C:
+        return np.inf
+    noise = float(np.sqrt(grid.beyond(released)[1][first, first]))
+    return (cut.beyond + _END_SURE * noise) * max(longest - C, 0.0)
 
 
 def bulk_slope(edges: FloatArray, N: FloatArray, cov: FloatArray, count: float) -> float | None:
@@ -411,6 +435,7 @@ class TailCurve:
         return cls(float(edges[last]), b, a, kappa, float(x[0]), np.asarray(np.linalg.inv(P)))
 
     def cut(self, rank: float) -> RowCut:
+        """The length beyond which the curve expects `rank` records, and what these add."""
         x = np.arange(self.first, _FARTHEST, _STEP)
         curve = np.log(_curve(np.array([self.level, self.slope, self.bend]), x)[0] + 1e-300)
         at = int(np.argmin(np.abs(curve - log(rank))))

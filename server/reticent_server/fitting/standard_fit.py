@@ -104,9 +104,8 @@ class Freedom:
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicClusters:
     """What a variance between the levels of a public column is known to (fitting.cluster_scores).
-    present: G; effective: G_e; freedom: degrees of freedom. design_effects (q,): of the reported coefficients, the
-    variance between clusters over that between rows.
-    """
+    present: G; effective: G_e; freedom: degrees of freedom. design_effects (q,): of the reported
+    coefficients, the variance between clusters over that between rows."""
 
     column: str
     present: float
@@ -120,9 +119,8 @@ class PublicClusters:
         sampling: FloatArray,
         total: FloatArray,
     ) -> FloatArray:
-        """(k,) f(V/m)², f = `freedom`, of the variances V = `total` (k,), of which m = `sampling` (k,) is the
-        clusters'.
-        """
+        """(k,) f(V/m)², f = `freedom`, of the variances V = `total` (k,), of which m = `sampling`
+        (k,) is the clusters'."""
         return np.asarray(self.freedom * (total / np.maximum(sampling, np.finfo(float).tiny)) ** 2)
 
     @property

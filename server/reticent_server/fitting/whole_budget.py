@@ -59,9 +59,8 @@ def plan_whole_budget(
     early: tuple[float, ...] = (),
 ) -> FitBudget:
     """Splits `rho` (RHO_UNITS) over the releases; their steps cost at most rho. entries: of a score
-    whose rows are not along it, and are charged beside it; 0 where they are along it. early: shares of the early
-    gradients where they are others.
-    """
+    whose rows are not along it, and are charged beside it; 0 where they are along it. early: shares
+    of the early gradients where they are others."""
     rounds = affordable_rounds(sizes, rho)[-1]
     count = _COUNT if masked or weighted else 0.0
     scales = _SCALES if signal.scaled else 0.0

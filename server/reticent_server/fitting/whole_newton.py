@@ -56,6 +56,7 @@ from reticent_server.fitting.filter import (
     prior,
 )
 from reticent_server.fitting.identifiability import fit_directions
+from reticent_server.fitting.longest_score import longest_score
 from reticent_server.fitting.maps import ScoreMap, invertible_on_lattice
 from reticent_server.fitting.newton import Fitting, NoisyNewton, PlannedStep
 from reticent_server.fitting.noise import planned_sd
@@ -67,6 +68,7 @@ from reticent_server.fitting.row_tail import (
     allowance_covariance,
     chosen_cut,
     chosen_reach,
+    most_beyond,
     planned_cut,
 )
 from reticent_server.fitting.scale import MeanScore
@@ -209,7 +211,10 @@ class WholeNewton(NoisyNewton):
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
         shape = score.shape(public, eta)
         cut = chosen_cut(scores, first, count, self._rank, shape)
-        return Cuts(cut.of_likelihood if score.varies else cut, reach, lost)
+        if score.varies:
+            return Cuts(cut.of_likelihood, reach, lost)
+        end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
+        return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""

@@ -2,7 +2,7 @@
 """What one record adds where its score is cut as a whole: no weight of its own, and no bound of its
 parts.
 
-    score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by the sum that it goes into (mechanisms.quantise)
+    score      v q(y, η)       v = m(η) u;  cut at ‖·‖ ≤ C by its sum (mechanisms.quantise)
     root       v √h            cut at ‖·‖ ≤ L in the same way
     lengths    ‖v‖|q|, ‖v‖√h   one code each on a public grid (fitting.row_tail)
 
@@ -50,22 +50,31 @@ class UnboundedScore:
 
     @property
     def bound(self) -> float:
+        """None: the sum is cut instead."""
         return np.inf
 
     @property
     def curvature_bound(self) -> float:
+        """sup of the expected h; the sum of roots is cut instead."""
         return 1.0
 
     @property
     def most(self) -> float:
+        """1, the expected h where the model holds."""
         return 1.0
 
     @property
     def mean_square(self) -> float:
+        """1: q is in units of its own root mean square."""
         return 1.0
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+        """As of scores of an unknown law."""
         return LEANING
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """The ball about 0."""
+        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,35 +89,42 @@ class PlainScore(UnboundedScore):
 
     @property
     def unit(self) -> float:
+        """s: residuals change by the predictor's change."""
         return self.scale
 
     @property
     def limits(self) -> tuple[float, float]:
+        """η has none."""
         return -np.inf, np.inf
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Linear in the distance."""
         return STEADY
 
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
     def leaning(self, size: int) -> float:
+        """As of scores that are symmetric about 0."""
         return leaning(size)
 
     def turned(self, eta: FloatArray) -> None:
         """None: the mean score is linear."""
 
     def beyond(self, length: FloatArray) -> FloatArray:
+        """The two tails of a t law with TAIL_DEGREES degrees of freedom."""
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> None:
         """None: nothing is known of residuals."""
 
     def leverage(self, eta: FloatArray) -> FloatArray:
+        """(rows,) 1."""
         return np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) (y − η)/s."""
         return np.asarray((y - eta) * (1 / self.scale))
 
     def with_curvature(
@@ -117,13 +133,12 @@ class PlainScore(UnboundedScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """(y − η)/s and 1, each (rows,)."""
         return self.evaluate(y, eta), np.ones_like(eta)
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """(rows,) 1."""
         return np.ones_like(eta)
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,8 @@
 """Bases of several columns: poly(value, order) and bs(value, knots=[k1, …], degree=3).
 
     basis   := "poly" "(" value "," order ")"
-             | "bs" "(" value "," "knots" "=" "[" [number {"," number}] "]" ["," "degree" "=" degree] ")"
+             | "bs" "(" value "," "knots" "=" knots ["," "degree" "=" degree] ")"
+    knots   := "[" [number {"," number}] "]"
 
 Both are made on the value's interval over the declared bounds, never on data: Legendre polynomials
 of the orders 1..order, and B-splines with the interval's ends as boundary knots, the first left out

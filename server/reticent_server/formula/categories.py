@@ -4,7 +4,8 @@
     category := "C" "(" (column | part | group) ["," ("ref" "=" level | contrast)] ")" | group
     contrast := "Sum" | "Helmert" | "Treatment"
     group    := "merge" "(" column {"," name "=" levels} ")"
-              | "lump" "(" column "," ("keep" "=" levels | "n" "=" number) ["," "other" "=" level] ")"
+              | "lump" "(" column "," ("keep" "=" levels | "n" "=" number)
+                ["," "other" "=" level] ")"
     part     := ("year" | "month") "(" date column ")"
     levels   := "[" level {"," level} "]"            level := text in quotes | whole number
 
@@ -78,7 +79,8 @@ def _coded(cursor: Cursor, factor: Factor) -> Factor:
         return _referred(cursor, factor, start, _level(cursor))
     if start.kind != "name" or start.quoted or start.text not in CONTRASTS:
         cursor.fail(
-            f'write ref="level" or one of {", ".join(CONTRASTS)} after the comma, or leave the comma out'
+            f'write ref="level" or one of {", ".join(CONTRASTS)} after the comma, or leave the '
+            "comma out"
         )
     cursor.advance()
     if start.text == "Treatment":

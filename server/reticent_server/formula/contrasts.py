@@ -2,9 +2,10 @@
 """Contrasts: the columns by which a factor of k levels enters a design, k − 1 beside what spans
 their sum, or k in full.
 
-    treatment   [b], [c]        1 at that level; the first is the reference         in full [a], [b], [c]
-    Sum         [S.a], [S.b]    1 at that level, −1 at the last one                 in full [mean] too
-    Helmert     [H.b], [H.c]    j at the level j = 1, 2, …, −1 at those before it   in full [H.intercept] too
+    contrast    columns         numbers                                     in full also
+    treatment   [b], [c]        1 at that level; the first is the reference   [a]
+    Sum         [S.a], [S.b]    1 at that level, −1 at the last one           [mean]
+    Helmert     [H.b], [H.c]    j at level j = 1, 2, …, −1 at those before    [H.intercept]
 
 Names and numbers are patsy's, so those of statsmodels; Helmert's are R's contr.helmert, too. All
 are public numbers by level: of a record's cell a column has at most max|number|.
@@ -43,7 +44,7 @@ class FactorContrast(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TreatmentContrast:
+class TreatmentContrast(FactorContrast):
     """An indicator of each level but the first, the reference."""
 
     def columns(self, column: str, levels: Sequence[FactorLevel], *, full: bool) -> CodedColumns:
@@ -56,7 +57,7 @@ class TreatmentContrast:
 
 
 @dataclass(frozen=True, slots=True)
-class SumContrast:
+class SumContrast(FactorContrast):
     """Deviations from the mean over levels, of each level but the last."""
 
     def columns(self, column: str, levels: Sequence[FactorLevel], *, full: bool) -> CodedColumns:
@@ -74,7 +75,7 @@ class SumContrast:
 
 
 @dataclass(frozen=True, slots=True)
-class HelmertContrast:
+class HelmertContrast(FactorContrast):
     """Each level but the first against the mean of those before it."""
 
     def columns(self, column: str, levels: Sequence[FactorLevel], *, full: bool) -> CodedColumns:

@@ -3,7 +3,8 @@
 yr_built`.
 
     sum  := product {("+" | "-") product}        product := power {("*" | "/") power}
-    power := ["-"] atom ["**" number]            atom := number | column | function "(" sum ")" | "(" sum ")" | date part
+    power := ["-"] atom ["**" number]
+    atom := number | column | function "(" sum ")" | "(" sum ")" | date part
 
 Functions are those of formulas; columns those of the file that are no factors. Bounds come by
 interval arithmetic, which takes every occurrence of a column for another one: x - x lies between
@@ -121,6 +122,7 @@ class _Parser:
         self._steps: list[Step] = []
 
     def parse(self) -> Derived:
+        """The whole text. Raises InvalidFormula."""
         start = self._cursor
         text = start.text
         self._sum()

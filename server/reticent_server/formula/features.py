@@ -3,9 +3,11 @@
 "er")`.
 
     feature  := function "(" [subject] {"," option} ")"
-    function := "count" | "any" | "all" | "share" | "first" | "last" | "min" | "max" | "mean" | "sum"
+    function := "count" | "any" | "all" | "share" | "first" | "last" | "min" | "max" | "mean"
+              | "sum"
     subject  := condition of a row | a boolean column     of any, all, share
-              | value of a row                            of min, max, mean, sum; of first and last a categorical column, too
+              | value of a row                            of min, max, mean, sum, first, last
+              | a categorical column                      of first and last
               | name of a table                           of count, where several tables are linked
     option   := "by" "=" column | "where" "=" condition | "none" "=" constant
 

@@ -59,6 +59,7 @@ def _is_power(expression: Expression) -> bool:
 
 
 def spelled(value: float) -> str:
+    """A number in a column's name: a whole one below 10¹⁵ without a decimal point."""
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 
 

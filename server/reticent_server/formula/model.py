@@ -3,8 +3,10 @@
 
     formula := value "~" sum                     sum     := [sign] item {sign item}
     item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
-    interaction := factor {":" factor}           factor  := "(" sum ")" | category | basis | person | value
-    category := C(column) | C(column, ref="level") | C(column, Sum) | merge(…) | lump(…), see categories
+    interaction := factor {":" factor}
+    factor  := "(" sum ")" | category | basis | person | value
+    category := C(column) | C(column, ref="level") | C(column, Sum) | merge(…) | lump(…)
+                (formula.categories)
     person  := mean(value), of a person's rows that are in use
     basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
@@ -50,6 +52,8 @@ class ModelParser:
         self._expansion = 0
 
     def parse(self) -> Model:
+        """The whole formula: response, terms by their order, and whether there is an intercept.
+        Raises InvalidFormula, which says where and what to write instead."""
         response = self._response()
         terms = self._sum(top=True)
         self._cursor.expect_end("use + - * : and brackets only, or leave the rest out")

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Designs whose columns are made of persons' rows: person effects, and means of a person as terms.
 
-    effects="person"    y_it − ȳ_i = (x_it − x̄_i)ᵀβ + …        no intercept, no term that is the same in all rows of a person
+    effects="person"    y_it − ȳ_i = (x_it − x̄_i)ᵀβ + …: no intercept, and no term that is the
+                        same in all rows of a person
     mean(x)             x̄_i, of the rows of person i that are in use (Mundlak's between term)
-    exchangeable rows   (x_it − θ_i x̄_i)/√(1 − ρ), the intercept's (1 − θ_i)/√(1 − ρ) (numerics.person_columns)
+    exchangeable rows   (x_it − θ_i x̄_i)/√(1 − ρ), the intercept's (1 − θ_i)/√(1 − ρ)
+                        (numerics.person_columns)
 
 Bounds by interval arithmetic: of x in [l, u] a deviation from the mean of at most m values, itself
 one of them, lies within ±(u − l)(m − 1)/m.

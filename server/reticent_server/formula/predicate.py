@@ -34,6 +34,8 @@ class PredicateParser:
         self.columns: list[str] = []
 
     def parse(self) -> Predicate:
+        """The whole condition. Raises InvalidFormula, which says where and what
+        to write instead."""
         predicate = self._any()
         self._cursor.expect_end("join comparisons with and, or and brackets")
         return predicate

@@ -107,6 +107,7 @@ class Cursor:
 
     @property
     def token(self) -> Token:
+        """The token that is read next; "end" after the last one."""
         return self._tokens[self._index]
 
     @property
@@ -129,11 +130,13 @@ class Cursor:
         return self.token.kind == "name" and not self.token.quoted and self.token.text == word
 
     def expect(self, text: str) -> None:
+        """Reads the given text. Raises InvalidFormula where another token stands there."""
         if not self.at(text):
             self.fail(f"write '{text}'")
         self.advance()
 
     def expect_end(self, advice: str) -> None:
+        """Raises InvalidFormula with the advice where a token is left."""
         if self.token.kind != "end":
             self.fail(advice)
 

@@ -31,42 +31,44 @@ Formula = Annotated[Text, Field(description="Such as `y ~ x1 + C(g) + log(x2) + 
 Weights = Annotated[
     Name | None,
     Field(
-        description="A numeric column with declared bounds of at least 0: each record's scores are multiplied by it. The "
-        "noise is that of the largest weight, so a narrow upper bound gives smaller errors."
+        description="A numeric column with declared bounds of at least 0: each record's scores "
+        "are multiplied by it. The noise is that of the largest weight, so a narrow upper bound "
+        "gives smaller errors."
     ),
 ]
 By = Annotated[
     Name | None,
     Field(
-        description="A categorical, boolean or integer column; one answer a level, all in one charge."
+        description="A categorical, boolean or integer column; one answer a level, all in one "
+        "charge."
     ),
 ]
 Cluster = Annotated[
     Name | tuple[Name, Name] | None,
     Field(
-        description="A column with 10 to 512 declared levels, such as states: standard errors that hold where records of a "
-        "level have something in common (cluster-robust), for a quarter of the budget; or two columns (two-way). Newton, "
-        "one row a person, only."
+        description="A column with 10 to 512 declared levels, such as states: standard errors that "
+        "hold where records of a level have something in common (cluster-robust), for a quarter of "
+        "the budget; or two columns (two-way). Newton, one row a person, only."
     ),
 ]
 Unit = Annotated[
     Name | None,
     Field(
-        description="A column of a survey's primary sampling units, 10 to 512 with `strata`: the error is that of their "
-        "design (with replacement), with the design effect."
+        description="A column of a survey's primary sampling units, 10 to 512 with `strata`: the "
+        "error is that of their design (with replacement), with the design effect."
     ),
 ]
 UnitStrata = Annotated[
     Name | None,
     Field(
-        description="A column of a survey's strata; units are the combinations of both. Without `cluster` records are "
-        "drawn one by one in each."
+        description="A column of a survey's strata; units are the combinations of both. Without "
+        "`cluster` records are drawn one by one in each."
     ),
 ]
 Strata = Annotated[
     Name | None,
     Field(
-        description="A column of a survey's strata, with `cluster` its primary sampling units: the combinations of both, "
-        "10 to 512, are the clusters."
+        description="A column of a survey's strata, with `cluster` its primary sampling units: the "
+        "combinations of both, 10 to 512, are the clusters."
     ),
 ]

@@ -47,6 +47,7 @@ class Balance:
 
     @property
     def remaining(self) -> Amounts:
+        """What can still be charged: cap less spent, in the units of the account's rule."""
         return self.cap - self.spent
 
 
@@ -160,6 +161,7 @@ class ReleaseRecord:
 
     @property
     def cost(self) -> PrivacyCost:
+        """What was charged, in every unit that a rule may count."""
         return PrivacyCost(self.epsilon, self.delta, self.rho, self.rho_delta, self.gaussian or 0)
 
     @property
@@ -172,6 +174,7 @@ class ReleaseRecord:
 
     @property
     def reservation(self) -> Reservation:
+        """The charge as the engine knows it."""
         return Reservation(self.id, self.version_id, self.cost, self.created_at, self.lease)
 
 

@@ -63,6 +63,7 @@ _SETTLE = (
 
 
 def account(connection: Connection, account_id: str) -> Balance | None:
+    """The account of an id, None where it is not open."""
     row = connection.execute(_ACCOUNT, {"wanted": account_id}).mappings().one_or_none()
     return None if row is None else _balance(row)
 
@@ -74,11 +75,13 @@ def all_accounts(connection: Connection) -> list[Balance]:
 
 
 def accounts_of(connection: Connection, analyst_id: str) -> list[Balance]:
+    """All accounts of an analyst or of a shared project."""
     rows = connection.execute(_ACCOUNTS_OF, {"analyst_id": analyst_id}).mappings()
     return [_balance(row) for row in rows]
 
 
 def insert_account(connection: Connection, opened: Balance) -> None:
+    """Opens an account. opened: with what it may spend, and nothing spent."""
     connection.execute(
         insert(accounts).values(
             id=opened.account,
@@ -140,10 +143,12 @@ def insert_release(connection: Connection, record: ReleaseRecord) -> None:
 
 
 def release(connection: Connection, release_id: str) -> ReleaseRecord | None:
+    """The record of a release, whatever its state; None for an unknown id."""
     return _one_release(connection, _RELEASE, {"wanted": release_id})
 
 
 def release_by_key(connection: Connection, owner: str, key: str) -> ReleaseRecord | None:
+    """The record that an owner's idempotency key stands for; None where the key is new."""
     return _one_release(connection, _RELEASE_BY_KEY, {"owner": owner, "key": key})
 
 
@@ -258,6 +263,7 @@ def settle(
 
 
 def all_releases(connection: Connection) -> Iterator[ReleaseRecord]:
+    """Every record in the order of ids, read page by page."""
     yield from map(_release, pages(connection, select(releases).order_by(releases.c.id)))
 
 

@@ -3,7 +3,8 @@
 
     basic   Σ ε_i ≤ ε   and  Σ δ_i ≤ δ
     zcdp    Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate ρ_i-zCDP
-    gdp     Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate √(2ρ_i)-GDP (accounting.gaussian_account)
+    gdp     Σ ρ_i ≤ ρ*  and  Σ δ_i ≤ δ″, each query being δ_i-approximate √(2ρ_i)-GDP
+            (accounting.gaussian_account)
 
 Under each, queries may be chosen adaptively and the whole interaction is (ε, δ)-DP; under zcdp
 because it is δ″-approximate ρ*-zCDP, with ρ* = max{ρ : conv(ρ, δ′) ≤ ε} and δ′ + δ″ = δ for the δ″

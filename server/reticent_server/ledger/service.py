@@ -318,6 +318,7 @@ class Ledger:
             return tuple(repository.accounts_of(connection, analyst_id))
 
     def population_balance(self, population: str) -> Balance | None:
+        """The account of the cap over all analysts of a population; None where none is set."""
         with reading(self._engine) as connection:
             return repository.account(connection, population_account(population))
 

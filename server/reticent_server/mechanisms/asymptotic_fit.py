@@ -5,7 +5,8 @@ Domain: n records, unit a row. Output: coefficients ϑ̂ of numerics.convex_fit 
 public contrasts. Always replies. Tier: conditional.
 
     ϑ̂ + γ f(ε, δ) Z,  γ = K/λ_min(M_n),  f(ε, δ) = 5√(2 ln n ln(2/δ))/(εn),  Z ~ N(0, I)
-    α_j + γ_αj f(ε_j, δ_j) Z,  α_j = 2Φ(−√n|U_j|),  U_j = (a_jᵀϑ̂ + b_j)/√V_jj,  γ_αj = 2√n φ*(√n|U_j|) γ_Uj
+    α_j + γ_αj f(ε_j, δ_j) Z,  α_j = 2Φ(−√n|U_j|),  U_j = (a_jᵀϑ̂ + b_j)/√V_jj,
+        γ_αj = 2√n φ*(√n|U_j|) γ_Uj
 
 M_n and Q_n are the means of the records' Hessians and of their squared scores at ϑ̂,
 V = M_n⁻¹Q_nM_n⁻¹, and γ_Uj = K‖M_n⁻¹a_j‖/√V_jj bounds the influence of a record on ϑ̂'s contrast.

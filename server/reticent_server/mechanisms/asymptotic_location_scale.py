@@ -5,7 +5,8 @@ asymptotic.
 Domain: n records z, unit a row. Output: (m, s), the location and scale of
 numerics.proposal2_convex. Always replies. Tier: conditional.
 
-    (m̂, ŝ) + γ f(ε, δ) Z,   γ = ŝ sup{‖S_n⁻¹v(t)‖: |t| ≤ c},   f(ε, δ) = 5√(2 ln n ln(2/δ))/(εn),   Z ~ N(0, I₂)
+    (m̂, ŝ) + γ f(ε, δ) Z,   Z ~ N(0, I₂),
+    γ = ŝ sup{‖S_n⁻¹v(t)‖: |t| ≤ c},   f(ε, δ) = 5√(2 ln n ln(2/δ))/(εn)
 
 γ is the gross-error sensitivity of the pair: both rows of S_n⁻¹ count, so that it holds on skewed
 laws too, where the bounds of location and scale taken one by one do not. The conditions of Theorem

@@ -57,7 +57,8 @@ _FARTHEST = 2**52  # steps: as far as whole numbers are exact in float64
 
 
 class _Family(Protocol):
-    def measure(self, data: FloatArray, directions: FloatArray, reach: int) -> Projections: ...
+    def measure(self, data: FloatArray, directions: FloatArray, reach: int) -> Projections:
+        """The statistics of data (d, n) along directions (K, d), for up to `reach` replacements."""
 
 
 FAMILIES: Mapping[str, _Family] = {

@@ -16,14 +16,20 @@ What a group's map computes cannot depend on another group's records, whatever t
 others, so losses in zCDP add up over parts, and a group without a changed record loses nothing.
 Replacing a record is one of
 
-    inside   both records are in group g: the step of g alone has neighbouring tables, and costs ρ_g (mechanisms.registry)
-    moved    it leaves group a and enters group b (or either is none): each of the two steps has one record more or
-             less, and costs λ_a + λ_b with λ the sum over the step's parts of what one record more costs
+    inside   both records are in group g: the step of g alone has neighbouring tables, and costs
+             ρ_g (mechanisms.registry)
+    moved    it leaves group a and enters group b (or either is none): each of the two steps has one
+             record more or less, and costs λ_a + λ_b with λ the sum over the step's parts of what
+             one record more costs
 
-        VectorSum  ‖q‖ ≤ C of Δ = 2C          ρ/4      GramSum    ‖qqᵀ‖ ≤ C² of Δ = √2 C²   ρ/2
-        CountSum   1 of Δ = √2                ρ/2      signed     C² of Δ = 2C²              ρ/4
-        one bin    1 of Δ = 1                 ρ        PowerSum               ρ, as no less is proved
-        RunningCounts  a column of Δ/√2       ρ/2      QuantileTree   mechanisms.quantile_tree.leaving_rho
+        VectorSum      ‖q‖ ≤ C of Δ = 2C          ρ/4
+        GramSum        ‖qqᵀ‖ ≤ C² of Δ = √2 C²    ρ/2
+          signed       C² of Δ = 2C²              ρ/4
+        CountSum       1 of Δ = √2                ρ/2
+          one bin      1 of Δ = 1                 ρ
+        RunningCounts  a column of Δ/√2           ρ/2
+        PowerSum                                  ρ, as no less is proved
+        QuantileTree                              mechanisms.quantile_tree.leaving_rho
 
 (a code that leaves running counts takes one column away, ‖q_i‖² ≤ max ‖q_j‖² = Δ²/2:
 mechanisms.running_counts), so the step costs max(max ρ_g, λ_a + λ_b) over pairs of groups: not a

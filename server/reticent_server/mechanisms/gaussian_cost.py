@@ -20,8 +20,8 @@ of a Gram sum half of that up to a rounding; a third is taken.
 *Selections.* A quantile tree (mechanisms.quantile_tree) is made of exponential mechanisms whose
 levels move by t, each of bounded range R = 2L(t), and ρ_j bounds Σ ½L(t)² = Σ R²/8 on every path,
 over m rows and the sub-problems of a level too. Each is μ-GDP with ½μ² = (π/2) R²/8
-(accounting.gaussian_account, 2), so that the tree costs (π/2) ρ_j, of which ρ_j is in ρ already: the
-surcharge is (OTHER − 1) ρ_j. It is drawn exactly and has no κ. Accounting.gaussian says how it
+(accounting.gaussian_account, 2), so that the tree costs (π/2) ρ_j, of which ρ_j is in ρ already:
+the surcharge is (OTHER − 1) ρ_j. It is drawn exactly and has no κ. Accounting.gaussian says how it
 composes with noise.
 
 A release has no part but these (`Unpriced`): what is computed of whole columns, tests of safety

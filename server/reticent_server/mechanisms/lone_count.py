@@ -3,12 +3,13 @@
 
 Domain, neighbours, sensitivity: those of a CountSum (mechanisms.noisy_sum). Guarantee: (ε, δ) for
 every table and every n, where accounting.exact_counts certifies δ for the scale that is drawn at
-the part's ρ. It holds for this release alone, where accounts add up ε and δ; its ρ, Δ²/(2σ²), is what
-it costs where they add up ρ. A person of several rows may change many cells of a table by any
+the part's ρ. It holds for this release alone, where accounts add up ε and δ; its ρ, Δ²/(2σ²), is
+what it costs where they add up ρ. A person of several rows may change many cells of a table by any
 numbers that add up to their rows: no such table is certified, and the wider scales of the other
 conversions stay.
 
-The engine certifies what it is about to draw (`check`), so what a plan says of itself decides nothing.
+The engine certifies what it is about to draw (`check`), so what a plan says of
+itself decides nothing.
 """
 
 from dataclasses import replace

@@ -4,10 +4,10 @@ are so made.
 
 A record has a vector x ∈ R^d. The step releases some of
 
-    vector      Σ q,     q = round(αx/g)              VectorSum  ρ_g   ‖q‖ ≤ C_q
-    meat        Σ p pᵀ,  p = round(q·κ)               GramSum    ρ_m   of the vector's own integers, at fewer bits
-    curvature   Σ b bᵀ,  b = round(βx/h)              GramSum    ρ_J   or Σ ±b bᵀ (signed)
-    used        a count of one bin                    CountSum   ρ_c   of the records whose x may be other than 0
+    vector     Σ q,     q = round(αx/g)   VectorSum  ρ_g  ‖q‖ ≤ C_q
+    meat       Σ p pᵀ,  p = round(q·κ)    GramSum    ρ_m  of the vector's integers, at fewer bits
+    curvature  Σ b bᵀ,  b = round(βx/h)   GramSum    ρ_J  or Σ ±b bᵀ (signed)
+    used       a count of one bin         CountSum   ρ_c  of the records whose x may not be 0
 
 and each part's ρ_j is what its noise would cost alone: Δ_j²/(2σ_j²) for the largest change Δ_j.
 Their sum is charged where no more is known; but no pair of records attains all of them. Where x
@@ -29,7 +29,8 @@ k; the third, β⁴ + β′⁴ − 2β²β′²c², is convex in (β², β′²)
 − c²) ≤ 2(1 − k²). So N² ≤ max over k ∈ [−1, 1] of
 
     2A(1 − k) + 2B(1 − k²) + J max(1, 2(1 − k²))  =  max(G(ρ_g, ρ_m) + ρ_J/2,  G(ρ_g, ρ_m + ρ_J)),
-    G(a, b) = max over k of a(1 − k)/2 + b(1 − k²)  =  a where 4b ≤ a (k = −1),  else a/2 + b + a²/(16b)  (k = −a/(4b)),
+    G(a, b) = max over k of a(1 − k)/2 + b(1 − k²)
+            = a where 4b ≤ a (k = −1),  else a/2 + b + a²/(16b)  (k = −a/(4b)),
 
 attained by y, y′ of length 1. A meat of up to a quarter of the vector's ρ is free. With a signed
 curvature (Δ² = 4C⁴) the third term is at most 4·ρ_J/4 at any k, and N² ≤ G(ρ_g, ρ_m) + ρ_J
@@ -47,8 +48,9 @@ less than 1 a coordinate should that still be too long). For b the same with its
 it.) A matrix (y + e)(y + e)ᵀ is off by at most 2δ + δ². What rounding adds to the D_j of two
 records is thus within ε_j, 2δ of a vector, 2(2δ + δ²) of a matrix, and as N is a norm
 
-    N² ≤ (√(largest N² of exact vectors) + √(Σ ρ_j ε_j²/Δ_j²))²,   Δ_j = 2, √2, of a signed matrix 2.
+    N² ≤ (√(largest N² of exact vectors) + √(Σ ρ_j ε_j²/Δ_j²))²,
 
+with Δ_j = 2 of the vector, √2 of a matrix, 2 of a signed one.
 The charge is that, or Σρ_j where it is less. Without a vector nothing has to be along x, and ε = 0.
 
 *Enforced here, not trusted*: the meat is made of the vector's integers (its contribution is not

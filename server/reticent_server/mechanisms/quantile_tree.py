@@ -44,9 +44,9 @@ larger of numbers each of which moves by at most t moves by at most t. So D_k mo
 an end does, s or 1, though a record may move both ends; and of the m rows of a unit, one replaced
 after the other, by at most m t. Levels, being rounded down to whole numbers, move by at most ⌈s d⌉,
 or d: that is the bound of an upper end alone. It is attained by empty cells, whose two ends are
-one, beside a cell that has the rank on both tables and weighs next to nothing. A selection whose levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one
-whose levels stay costs nothing, and the sub-problems of a level are independent given those above:
-one replacement costs at most
+one, beside a cell that has the rank on both tables and weighs next to nothing. A selection whose
+levels move by t costs L(t)²/2 in zCDP (mechanisms.selection), one whose levels stay costs nothing,
+and the sub-problems of a level are independent given those above: one replacement costs at most
 
     ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²)
 
@@ -71,6 +71,11 @@ the triangle inequality over the J sub-problems of a level it costs at most
 and ½ L(d)² where J = 1, as t ≤ 1 and d is whole: a median costs what it does with one row a person.
 The weights are a function of one person's places, and whatever the map gives, a person weighs at
 most W.
+
+*Weights* (`weighted`). A record has one code, or none, and weighs ⌊aW⌋ there, its share a cut to
+[0, 1]. That is a person whose weights add up to at most W: nothing above asks that they are whole
+or equal. A record of weight 0 that becomes one of weight W attains the bound, as one that enters
+does.
 
 Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of
 the candidates.
@@ -113,6 +118,7 @@ class _Node:
 
     @property
     def middle(self) -> int:
+        """The index of the probability that the node selects."""
         return (self.first + self.last) // 2
 
     def rank(self, probabilities: Sequence[Fraction]) -> Fraction:
@@ -120,6 +126,7 @@ class _Node:
         return (probabilities[self.middle] - self.below) / (self.above - self.below)
 
     def children(self, probabilities: Sequence[Fraction]) -> list["_Node | None"]:
+        """The sub-problems below and above the middle; None where there is no probability."""
         p, k = probabilities[self.middle], self.middle
         left = _Node(self.first, k - 1, self.below, p) if k > self.first else None
         right = _Node(k + 1, self.last, p, self.above) if k < self.last else None
@@ -147,7 +154,7 @@ def exact_probabilities(probabilities: Sequence[float]) -> list[Fraction]:
 
 def ladder(part: QuantileTree) -> Ladder:
     """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho."""
-    return _ladder(part.probabilities, part.rho, part.unit_rows, part.shared)
+    return _ladder(part.probabilities, part.rho, part.unit_rows, part.fractional)
 
 
 @lru_cache(maxsize=256)
@@ -193,7 +200,7 @@ def error_scales(part: QuantileTree) -> list[float]:
 
 def billed_rho(part: QuantileTree) -> float:
     """What the recursion costs at its ladder; at most part.rho (not in units)."""
-    return _billed(part.probabilities, part.unit_rows, ladder(part), part.shared)
+    return _billed(part.probabilities, part.unit_rows, ladder(part), part.fractional)
 
 
 def leaving_rho(part: QuantileTree) -> int:
@@ -249,11 +256,14 @@ def encode(part: QuantileTree, codes: FloatArray) -> IntArray:
     """(cells,) exact numbers of records by cell, of one block; of shared weights their sums, in 1/W
     of a person.
 
-    codes: (rows,), shared (m, persons). Raises ValueError for another shape.
+    codes: (rows,), shared (m, persons), weighted (2, rows). Raises ValueError for another shape.
     """
-    if codes.ndim != 1 + part.shared or (part.shared and len(codes) != part.person_rows):
+    each = 2 if part.weighted else part.person_rows
+    if codes.ndim != 1 + part.fractional or (part.fractional and len(codes) != each):
         raise ValueError("codes are one of each row, or those of each person")
     cells = len(part.candidates)
+    if part.weighted:
+        return _of_shares(codes[0], codes[1], cells)
     return _weights(codes, cells) if part.shared else count_codes(codes, cells)
 
 
@@ -266,6 +276,16 @@ def _weights(codes: FloatArray, cells: int) -> IntArray:
     each = np.broadcast_to((1 << _WEIGHT_BITS) // np.maximum(T, 1), codes.shape)
     kept = codes[valid].astype(np.int64)
     return np.bincount(kept, weights=each[valid], minlength=cells).astype(np.int64)
+
+
+def _of_shares(codes: FloatArray, shares: FloatArray, cells: int) -> IntArray:
+    """(cells,) Σ ⌊aW⌋ of the records in each cell. codes, shares: (rows,)."""
+    with np.errstate(invalid="ignore"):
+        valid = (codes >= 0) & (codes < cells)
+    a = np.clip(np.nan_to_num(shares[valid], nan=0.0), 0.0, 1.0)
+    each = np.floor(a * (1 << _WEIGHT_BITS))
+    kept = codes[valid].astype(np.int64)
+    return np.bincount(kept, weights=each, minlength=cells).astype(np.int64)
 
 
 def spread(counts: IntArray, repeats: int) -> IntArray:
@@ -297,7 +317,7 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
     while tasks:
         node, low, high = tasks.pop()
         inside = meeting(cumulative[low : high + 2], low, part.repeats)
-        found = levels_of(inside, node.rank(exact), steps.steps, part.shared)
+        found = levels_of(inside, node.rank(exact), steps.steps, part.fractional)
         cell = low + selection.select(Private(found), steps)
         chosen[node.middle] = cell
         left, right = node.children(exact)
@@ -318,8 +338,8 @@ def meeting(cumulative: IntArray, low: int, repeats: int) -> IntArray:
 
 
 def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = False) -> IntArray:
-    """⌊d·max(0, M_{k−1} − r N, r N − M_k)⌋ (cells,), exactly. cumulative: where the intervals begin,
-    and N; shared: in 1/W."""
+    """⌊d·max(0, M_{k−1} − r N, r N − M_k)⌋ (cells,), exactly. cumulative: where the intervals
+    begin, and N; shared: in 1/W."""
     ends = cumulative - cumulative[0]
     wanted = r * int(ends[-1]) * steps
     floor, ceiling = wanted.numerator // wanted.denominator, ceil(wanted)

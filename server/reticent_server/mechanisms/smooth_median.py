@@ -15,14 +15,15 @@ laws and z = y − M.
 - b < b′: since tanh(x)/x decreases, c(b)/c(b′) ≤ b′/b ≤ e^β, and |y − M′|/b′ − |z|/b ≤ s/b′ ≤ ε/2.
   So P ≤ e^(β + ε/2) P′ ≤ e^ε P′, for β ≤ ε/2.
 - b ≥ b′, r = b/b′: c(b)/c(b′) ≤ (1 + ζ)/r with ζ ≤ 1/(10b′²) < 10⁻⁹, so the loss is
-  L(y) ≤ ζ − ln r + |y − M′|/b′ − |z|/b. On the side away from M′, L ≤ ζ − ln r + s/b′ + (r − 1)|z|/b; on
-  the side towards it L ≤ ζ − ln r − s/b′ + (r − 1)|z|/b beyond M′, and at most ε/2 before. With
-  P(|Z| ≥ t) ≤ (1 + 1/b) e^(−t/b),
+  L(y) ≤ ζ − ln r + |y − M′|/b′ − |z|/b. On the side away from M′,
+  L ≤ ζ − ln r + s/b′ + (r − 1)|z|/b; on the side towards it L ≤ ζ − ln r − s/b′ + (r − 1)|z|/b
+  beyond M′, and at most ε/2 before. With P(|Z| ≥ t) ≤ (1 + 1/b) e^(−t/b),
 
       Σ_y (P − e^ε P′)_+ = E(1 − e^(ε−L))_+ ≤ ½(1 + 1/b) (r−1)/r [e^(−x(s/b′)) + e^(−x(−s/b′))],
       x(a) = (ε − a + ln r − ζ)/(r − 1),
 
-  which increases in s/b′ ≤ ε/2 and in r ≤ e^β. β is the largest with that bound ≤ δ, and at most ε/2.
+  which increases in s/b′ ≤ ε/2 and in r ≤ e^β. β is the largest with that bound ≤ δ, and at most
+  ε/2.
 
 Hence (ε, δ)-DP, and δ-approximately ½ε²-zCDP. The usual β = ε/(2 ln(2/δ)) satisfies the bound while
 ε ≲ 10, where it is smaller than need be, and breaks it above; with ln(1/δ), as printed in Chaudhuri

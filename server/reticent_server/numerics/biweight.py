@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tukey's biweight: a redescending score, and its noise-free regression from a given start.
 
-    ψ(z) = z (1 − (z/c)²)² for |z| ≤ c, 0 beyond;   weight ψ(z)/z = (1 − (z/c)²)²;   |ψ| ≤ 16c/(25√5)
+    ψ(z) = z (1 − (z/c)²)² for |z| ≤ c, 0 beyond;   ψ(z)/z = (1 − (z/c)²)²;   |ψ| ≤ 16c/(25√5)
 
 The equation Σ w ψ(r/s) x = 0 has several solutions: what is computed is the one that iterative
 reweighting reaches from `start`.
@@ -82,11 +82,6 @@ class Biweight:
         return True
 
     @cached_property
-    def mean_weight(self) -> float:
-        """E ψ(z)/z."""
-        return self._mean(self.weight)
-
-    @cached_property
     def mean_square(self) -> float:
         """E ψ²(z)."""
         return self._mean(lambda z: self.psi(z) ** 2)
@@ -110,6 +105,7 @@ class BiweightFit:
 
     @property
     def converged(self) -> bool:
+        """Whether the estimating equation holds to 10⁻¹⁰."""
         return self.residual < 1e-10
 
 

@@ -4,8 +4,9 @@
 With x_i the rows of a design, y_i the responses, over the records in use of one block:
 
     huber            Σ ψ_c(r_i/s) x_i = 0,  r_i = y_i − x_iᵀβ,  s = median|r_i|/.6745
-    binomial, …      Σ [(y_i − μ_i)μ′_i/V_i + φh_iμ″_i/(2μ′_i)] x_i = 0,  μ_i = μ(x_iᵀβ), h_i the leverages of
-                     the weights μ′²/V: maximum likelihood; without the term in h_i where not bias-corrected
+    binomial, …      Σ [(y_i − μ_i)μ′_i/V_i + φh_iμ″_i/(2μ′_i)] x_i = 0,  μ_i = μ(x_iᵀβ), h_i the
+                     leverages of the weights μ′²/V: maximum likelihood; without the term in h_i
+                     where not bias-corrected
     location_scale   Σ ψ_c(u_i) = 0,  Σ ψ_c²(u_i) = κ n,  u_i = (y_i − μ)/σ: Huber's Proposal 2
 
 Every block takes the same number of steps, whatever is in it. A block has no estimate (NaN) where

@@ -52,12 +52,16 @@ _PIECE = 1 << 13  # rows at a time, 64 kB a column of float64; speed and memory 
 
 
 class Loss(Protocol):
-    """score_bound b, largest_slope a⁺; scores and least slopes elementwise."""
+    """A convex loss of a response y and a linear predictor η, elementwise."""
 
     @property
-    def score_bound(self) -> float: ...
+    def score_bound(self) -> float:
+        """The largest |ψ(y, η)| at any response and predictor."""
+
     @property
-    def largest_slope(self) -> float: ...
+    def largest_slope(self) -> float:
+        """The largest second derivative of the loss in η."""
+
     def bounded(
         self, y: FloatArray, offset: FloatArray, farthest: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
@@ -65,14 +69,16 @@ class Loss(Protocol):
         it."""
         ...
 
-    def score(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
+    def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(n,) ψ(y, η), the derivative of the loss by η with its sign changed."""
+
     def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
         """inf of a over η ± slack."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class HuberLoss:
+class HuberLoss(Loss):
     """ρ_c(y − η)."""
 
     c: float
@@ -80,6 +86,7 @@ class HuberLoss:
 
     @property
     def score_bound(self) -> float:
+        """c."""
         return self.c
 
     def bounded(
@@ -89,6 +96,7 @@ class HuberLoss:
             return np.clip(y - offset, -self.c - farthest, self.c + farthest), np.zeros_like(offset)
 
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(n,) y − η, cut to ±c."""
         return np.clip(y - eta, -self.c, self.c)
 
     def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:
@@ -96,7 +104,7 @@ class HuberLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticLoss:
+class LogisticLoss(Loss):
     """ln(1 + e^η) − yη, 0 ≤ y ≤ 1."""
 
     score_bound: float = 1.0
@@ -109,6 +117,7 @@ class LogisticLoss:
         return np.clip(y, 0.0, 1.0), offset
 
     def score(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(n,) y less the probability at η."""
         return np.asarray(y - expit(eta))
 
     def least_slope(self, y: FloatArray, eta: FloatArray, slack: FloatArray) -> FloatArray:

@@ -3,9 +3,12 @@
 
 With the bounds of numerics.depth.Projections for directions u_j, max_j running over the directions,
 
-    α_k = max_j location_change_j(k)/s⁻_j      κ_k = max_j scale_change_j(k)/s⁻_j      s⁻_j = least_scale_j(k+1)
-    F_k = min_x max_j max(u_jᵀx − M⁻_j, M⁺_j − u_jᵀx)/s⁻_j        [M⁻_j, M⁺_j] = location_range_j(k+1)
-    E_k = 2ηα_k + κ_k(2ηF_k + g) + d ln(1 + κ_k)                 g the upper δ-quantile of Gamma(d, 1).
+    α_k = max_j location_change_j(k)/s⁻_j,      κ_k = max_j scale_change_j(k)/s⁻_j,
+    F_k = min_x max_j max(u_jᵀx − M⁻_j, M⁺_j − u_jᵀx)/s⁻_j,
+    E_k = 2ηα_k + κ_k(2ηF_k + g) + d ln(1 + κ_k),
+
+s⁻_j = least_scale_j(k+1), [M⁻_j, M⁺_j] = location_range_j(k+1), g the upper δ-quantile of
+Gamma(d, 1).
 
 *Claim*. Let D₁ be within k replacements of D and D₂ a neighbour of D₁. The laws with densities
 ∝ exp(−ηO_{D₁}) and ∝ exp(−ηO_{D₂}) are (E_k, δ)-close.
@@ -49,9 +52,8 @@ from reticent_server.numerics.minimax import Program, signed_basis, smallest_max
 IntArray = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # a hundred times the rounding of E_k
-MOST_LEVELS = (
-    2.0**14
-)  # ηF_k on skewed data of 10⁸ records at ε = 1; beyond it a draw could take for ever
+# ηF_k on skewed data of 10⁸ records at ε = 1; beyond it a draw could take for ever
+MOST_LEVELS = 2.0**14
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,27 +47,35 @@ class IqrProjections:
 
     @property
     def denominator(self) -> int:
+        """1: quartiles and medians of whole numbers are whole."""
         return 1
 
     @property
     def location(self) -> Whole:
+        """(K,) medians."""
         return certain(whole_numbers(self.median[:, self._centre]))
 
     @property
     def scale(self) -> Whole:
+        """(K,) third less first quartiles."""
         return certain(whole_numbers(self.third[:, self._centre] - self.first[:, self._centre]))
 
     def location_change(self, k: int) -> Whole | None:
+        """(K,) the median's local sensitivity at distance k."""
         return whole_numbers(local_sensitivity(self.median, k))
 
     def scale_change(self, k: int) -> Whole | None:
+        """(K,) the larger of the quartiles' local sensitivities: one replacement moves
+        one of them."""
         changes = local_sensitivity(self.first, k), local_sensitivity(self.third, k)
         return whole_numbers(np.maximum(*changes))
 
     def least_scale(self, k: int) -> Whole | None:
+        """(K,) the smallest gap between the quartiles within k replacements."""
         return whole_numbers(smallest_gap(self.first, self.third, k))
 
     def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        """(K,) and (K,): the medians within k replacements."""
         return median_range(self.median, k)
 
 

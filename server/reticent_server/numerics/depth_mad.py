@@ -56,26 +56,33 @@ class MadProjections:
 
     @property
     def denominator(self) -> int:
+        """1: medians of whole numbers are whole."""
         return 1
 
     @property
     def location(self) -> Whole:
+        """(K,) medians."""
         return certain(whole_numbers(self.median[:, self._centre]))
 
     @property
     def scale(self) -> Whole:
+        """(K,) medians of the distances from the median."""
         return certain(whole_numbers(self.least[:, 0]))
 
     def location_change(self, k: int) -> Whole | None:
+        """(K,) the median's local sensitivity at distance k."""
         return whole_numbers(local_sensitivity(self.median, k))
 
     def scale_change(self, k: int) -> Whole | None:
+        """(K,) the largest less the smallest scale within k + 1 replacements."""
         return whole_numbers(self.most[:, k + 1] - self.least[:, k + 1])
 
     def least_scale(self, k: int) -> Whole | None:
+        """(K,) the smallest scale within k replacements."""
         return whole_numbers(self.least[:, k])
 
     def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        """(K,) and (K,): the medians within k replacements."""
         return median_range(self.median, k)
 
 

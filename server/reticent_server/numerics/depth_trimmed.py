@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Projections with the 25 %-trimmed mean as location and the trimmed mean deviation as scale.
 
-    m = (1/N) Σ_{i=a..b} X_(i),   s = (1/N) Σ_{i=a..b} |X_(i) − m|,   a = ⌊n/4⌋ + 1, b = n − ⌊n/4⌋, N = b − a + 1.
+    m = (1/N) Σ_{i=a..b} X_(i),   s = (1/N) Σ_{i=a..b} |X_(i) − m|,
+    a = ⌊n/4⌋ + 1,   b = n − ⌊n/4⌋,   N = b − a + 1.
 
 Let A^(k) = (X_(b+1+k) − X_(a−1−k))/N. *Claim*: one replacement on any sample within k replacements
 moves m by at most A^(k) and s by at most 2A^(k). *Proof*: all order statistics move in one
@@ -73,28 +74,35 @@ class TrimmedProjections:
 
     @property
     def denominator(self) -> int:
+        """N², N the number of values that trimming leaves: the scale is a mean of distances
+        to a mean."""
         return self.kept**2
 
     @property
     def location(self) -> Whole:
+        """(K,) trimmed means."""
         return [self.kept * T for T in self.total]
 
     def location_change(self, k: int) -> Whole | None:
+        """(K,) A^(k), a span of order statistics over N."""
         if k >= self.spans.shape[1]:
             return None
         return [self.kept * span for span in self.spans[:, k].tolist()]
 
     def scale_change(self, k: int) -> Whole | None:
+        """(K,) 2A^(k)."""
         change = self.location_change(k)
         return None if change is None else [2 * c for c in change]
 
     def least_scale(self, k: int) -> Whole | None:
+        """(K,) the scale less twice what k replacements move the location by."""
         moved = self._moved(k)
         if moved is None:
             return None
         return [s - 2 * move for s, move in zip(self.scale, moved, strict=True)]
 
     def location_range(self, k: int) -> tuple[Whole, Whole] | None:
+        """(K,) and (K,): the location, less and more what k replacements move it by."""
         moved = self._moved(k)
         if moved is None:
             return None

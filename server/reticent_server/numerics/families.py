@@ -22,7 +22,6 @@ import numpy as np
 from scipy.special import betainc, expit, gammainc, gammaln, pdtr
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.psi import Huber
 
 # of η: a probability within 10⁻¹³ of 0 or 1, beyond what any table tells; keeps exp(η) within the
 # floats
@@ -41,24 +40,37 @@ class ResidualMoments:
 
 
 class Family(Protocol):
-    """One family with its link, at a known dispersion φ (1 where the family has none).
+    """One family with its link, at a known dispersion φ, a function of the predictor η.
 
-    name: as in queries. predictor_limits(upper): the public range of η for responses ≤ upper.
-    mean: μ(η). gain: V^(−1/2) μ′(η), without φ. residual: r(y, η). observed: −√φ ∂(r·gain)/∂η over
-    gain²: the observed over the expected information, 1 on average where the model holds. moments:
-    under the family.
+    V is the variance of a response of mean μ over φ.
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in queries."""
+
     @property
-    def dispersion(self) -> float: ...
-    def predictor_limits(self, upper: float) -> tuple[float, float]: ...
-    def mean(self, eta: FloatArray) -> FloatArray: ...
-    def gain(self, eta: FloatArray) -> FloatArray: ...
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
-    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray: ...
-    def moments(self, eta: FloatArray, c: float) -> ResidualMoments: ...
+    def dispersion(self) -> float:
+        """φ, 1 where the family has none."""
+
+    def predictor_limits(self, upper: float) -> tuple[float, float]:
+        """The public range of η for responses up to `upper`."""
+
+    def mean(self, eta: FloatArray) -> FloatArray:
+        """μ(η), in the shape of η."""
+
+    def gain(self, eta: FloatArray) -> FloatArray:
+        """V^(−1/2) μ′(η), without φ."""
+
+    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """Pearson's residual r(y, η), in the shape of η."""
+
+    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """The observed over the expected information: −√φ ∂(r·gain)/∂η over gain².
+        Its mean is 1 where the model holds."""
+
+    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
+        """Moments of the residual cut at ±c, under the family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +81,28 @@ class Binomial:
     dispersion: float = 1.0
 
     def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
+        """±LOGIT_LIMIT, whatever the bound."""
         return -LOGIT_LIMIT, LOGIT_LIMIT
 
     def mean(self, eta: FloatArray) -> FloatArray:
+        """The probability 1/(1 + e^{−η})."""
         return np.asarray(expit(eta))
 
     def gain(self, eta: FloatArray) -> FloatArray:
+        """√(μ(1 − μ)), by |η| so that it does not overflow."""
         half = np.exp(-0.5 * np.abs(eta))
         return np.asarray(half / (1 + half * half))
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(y − μ)/√(μ(1 − μ))."""
         return np.asarray((y - expit(eta)) / self.gain(eta))
 
     def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """1: the logit link is canonical."""
         return np.ones_like(eta)
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
+        """Exact: y has two values."""
         if c == inf:
             return _unbounded(eta)
         mu, up, down = expit(eta), np.exp(-0.5 * eta), -np.exp(0.5 * eta)
@@ -104,19 +122,24 @@ class Poisson:
     dispersion: float = 1.0
 
     def predictor_limits(self, upper: float) -> tuple[float, float]:
+        """From a mean that gives no events to log of twice the bound."""
         return _LOG_LOWEST, log(2 * max(upper, 1.0))
 
     def mean(self, eta: FloatArray) -> FloatArray:
+        """e^η."""
         return np.asarray(np.exp(eta))
 
     def gain(self, eta: FloatArray) -> FloatArray:
+        """√μ."""
         return np.asarray(np.exp(0.5 * eta))
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(y − μ)/√μ."""
         root = np.exp(0.5 * eta)
         return np.asarray(y / root - root)
 
     def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """1: the log link is canonical."""
         return np.ones_like(eta)
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
@@ -151,20 +174,25 @@ class NegativeBinomial:
     name: str = "negative_binomial"
 
     def predictor_limits(self, upper: float) -> tuple[float, float]:
+        """From a mean that gives no events to log of twice the bound."""
         return _LOG_LOWEST, log(2 * max(upper, 1.0))
 
     def mean(self, eta: FloatArray) -> FloatArray:
+        """e^η."""
         return np.asarray(np.exp(eta))
 
     def gain(self, eta: FloatArray) -> FloatArray:
+        """√(μ/(1 + αμ)), α the dispersion."""
         mu = np.exp(eta)
         return np.asarray(np.sqrt(mu / (1 + self.dispersion * mu)))
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(y − μ)/√(μ + αμ²), α the dispersion."""
         mu = np.exp(eta)
         return np.asarray((y - mu) / np.sqrt(mu + self.dispersion * mu * mu))
 
     def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(1 + αy)/(1 + αμ), α the dispersion."""
         return np.asarray((1 + self.dispersion * y) / (1 + self.dispersion * np.exp(eta)))
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
@@ -206,55 +234,30 @@ class Gamma:
     name: str = "gamma"
 
     def predictor_limits(self, upper: float) -> tuple[float, float]:
+        """Up to log of twice the bound, and LOGIT_LIMIT below that."""
         top = log(2 * max(upper, 1e-300))
         return top - LOGIT_LIMIT, top
 
     def mean(self, eta: FloatArray) -> FloatArray:
+        """e^η."""
         return np.asarray(np.exp(eta))
 
     def gain(self, eta: FloatArray) -> FloatArray:
+        """1: the standard deviation grows as the mean does."""
         return np.ones_like(eta)
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(y/μ − 1)/√φ."""
         return np.asarray((y * np.exp(-eta) - 1) / sqrt(self.dispersion))
 
     def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """y/μ."""
         return np.asarray(y * np.exp(-eta))
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
         """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
         moments = gamma_moments(self.dispersion, self.dispersion, c)
         return ResidualMoments(*(np.full(np.shape(eta), v) for v in moments))
-
-
-@dataclass(frozen=True, slots=True)
-class Gaussian:
-    """y = η + √φ N(0, 1): V = μ′ = 1."""
-
-    dispersion: float = 1.0
-    name: str = "gaussian"
-
-    def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
-        return -inf, inf
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        return eta
-
-    def gain(self, eta: FloatArray) -> FloatArray:
-        return np.ones_like(eta)
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        return np.asarray((y - eta) / sqrt(self.dispersion))
-
-    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
-        return np.ones_like(eta)
-
-    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
-        huber, shape = Huber(c), np.shape(eta)
-        if c == inf:
-            return _unbounded(eta)
-        b = np.full(shape, huber.mean_derivative)
-        return ResidualMoments(np.zeros(shape), b, np.full(shape, huber.mean_square))
 
 
 def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, float, float]:

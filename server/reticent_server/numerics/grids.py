@@ -14,10 +14,8 @@ from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import FloatArray
 
 _SUB_CELLS = 1 << 18  # in all: 25 ms for the selections of one level of a recursion
-_MANY_VALUES, _LONG_GRID = (
-    1 << 12,
-    1 << 10,
-)  # from which on sorting them first is faster; speed only
+# from which on sorting them first is faster; speed only
+_MANY_VALUES, _LONG_GRID = 1 << 12, 1 << 10
 _MOST_REPEATS = 1 << 10  # short grids, whose values tie most, are repeated most
 
 

@@ -2,11 +2,11 @@
 """Noise-free Huber–Mallows regression: what the noisy recipe estimates, for the curator's
 demonstration.
 
-    Σ w_i ψ_c(r_i/s) x_i = 0,  r = y − Xβ, with given weights w and a scale s that is measured on the residuals
+    Σ w_i ψ_c(r_i/s) x_i = 0,  r = y − Xβ,
 
-It is solved to the precision of floats, by Newton steps that fall back to reweighting. Of terms
-that depend on each other the solution of the least norm is found; their covariance is that of what
-the data identify.
+with given weights w and a scale s that is measured on the residuals. It is solved to the precision
+of floats, by Newton steps that fall back to reweighting. Of terms that depend on each other the
+solution of the least norm is found; their covariance is that of what the data identify.
 
 Source: Huber & Ronchetti (2009), ch. 7.
 """
@@ -41,10 +41,12 @@ class HuberFit:
 
     @property
     def converged(self) -> bool:
+        """Whether the estimating equation holds to 10⁻¹⁰."""
         return self.residual < 1e-10
 
     @property
     def standard_errors(self) -> FloatArray:
+        """(p,) the roots of the covariance's diagonal."""
         return np.asarray(np.sqrt(np.diag(self.covariance)))
 
 

@@ -18,8 +18,8 @@ IntArray = NDArray[np.int64]
 def huber_sums(x: IntArray, c: int, points: IntArray) -> IntArray:
     """S (m,) at the points (m,) for records x (n,), all whole numbers.
 
-    |S| ≤ n c has to be below 2⁶³. Products and running sums may be larger: int64 counts modulo 2⁶⁴, where
-    additions and multiplications are exact, and so is what they come to in the end.
+    |S| ≤ n c has to be below 2⁶³. Products and running sums may be larger: int64 counts modulo 2⁶⁴,
+    where additions and multiplications are exact, and so is what they come to in the end.
     """
     ordered = np.sort(x)
     running = np.concatenate([[0], np.cumsum(ordered)])

@@ -61,6 +61,7 @@ class Proposal2Problem:
 
     @property
     def kappa(self) -> float:
+        """E ψ_c²(Z) of a standard normal Z, to which the scale's equation is set."""
         return Huber(self.c).mean_square
 
     @property
@@ -89,6 +90,8 @@ class Proposal2Problem:
 
     @property
     def steps(self) -> int:
+        """Steps of gradient descent from `reach` to `slack`, then to `tolerance`, by
+        the condition number."""
         condition = self.lipschitz * (1 + self.reach) / self.floor
         first = ceil(2 * condition * (self.reach / self.slack) ** 2)
         return first + ceil(2 * condition * max(log(self.slack / self.tolerance), 1.0))

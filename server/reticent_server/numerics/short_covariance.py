@@ -23,7 +23,8 @@ _LEAST_DIGITS, _MOST_DIGITS = 9, 15  # a float64 has up to 17; few of a small ma
 
 
 def shortened(C: FloatArray) -> list[list[float]]:
-    """The rows of C (p, p), symmetric, each number with as many significant digits as are needed."""
+    """The rows of C (p, p), symmetric, each number with as many significant digits
+    as are needed."""
     digits = _digits(C)
     if digits > _MOST_DIGITS:
         rows: list[list[float]] = C.tolist()

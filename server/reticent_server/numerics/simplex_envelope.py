@@ -57,10 +57,8 @@ from reticent_server.numerics.rational_matrices import (
 )
 
 _SMALLEST_SHARE = 1e-9  # smaller multipliers make simplices that float64 cannot compare
-_MOST_EXCHANGES, _LEAST_GAIN = (
-    200,
-    1e-3,
-)  # in ln Z_h: a thousandth fewer proposals is not worth a step
+# in ln Z_h: a thousandth fewer proposals is not worth a step
+_MOST_EXCHANGES, _LEAST_GAIN = 200, 1e-3
 _NEARLY_LARGEST = 1.01  # |c_ij| where exchanges for J end; 1.02 in the bound is room for float64
 
 

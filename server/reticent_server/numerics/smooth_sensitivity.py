@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The smooth sensitivity of an order statistic with public bounds, exactly, in O(n log n).
 
-    SS_β(X_(h)) = max_{k ≥ 0} e^(−βk) A^(k) = max_{0 ≤ i ≤ h ≤ j ≤ n+1} (X_(j) − X_(i)) e^(−β(j−i−1))
+    SS_β(X_(h)) = max_{k ≥ 0} e^(−βk) A^(k)
+                = max_{0 ≤ i ≤ h ≤ j ≤ n+1} (X_(j) − X_(i)) e^(−β(j−i−1))
 
 with X_(0) the lower and X_(n+1) the upper bound (Nissim, Raskhodnikova & Smith 2007). For i < i′
 and j < j′ the ratio of (i, j′) to (i, j) is at most that of (i′, j′) to (i′, j), since

@@ -2,10 +2,11 @@
 """The stages of a request: ask → plan → pay → compute → show. Each module belongs to one.
 
 ask       ask, authorising, request, protocols, persons, projects, second_person
-plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning, lone_planning, guarantees, forecasts, wanted,
-          simulator, policy, policies
+plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning,
+          lone_planning, guarantees, forecasts, wanted, simulator, policy, policies
 pay       coverage, budgets, books, accounts, account_history
-compute   answer, deferred, fair_queue, schedule, pace, pace_file, calibration, settling, recovery, profile, anchoring, services
+compute   answer, deferred, fair_queue, schedule, pace, pace_file, calibration, settling, recovery,
+          profile, anchoring, services
 show      browse, documents, publishing, oversight, metrics, readiness
 
 `answer` has the order of the stages: nothing is computed that was not charged. A frozen

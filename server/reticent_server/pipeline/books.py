@@ -18,6 +18,9 @@ from reticent_server.ledger.service import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Books:
+    """What is kept in the databases, opened: services of catalogue, access and ledger, and their
+    clock."""
+
     clock: Clock
     catalog: Catalog
     access: Access

@@ -54,10 +54,12 @@ class MadeUp:
         self._rows = example.rows(n)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[pa.RecordBatch]]:
+        """The requested columns of all rows, in one batch."""
         arrays = {name: pa.array(self._rows[name]) for name in columns}
         yield Private(pa.RecordBatch.from_pydict(arrays))
 
     def confirm(self, reservation: Reservation) -> bool:
+        """Whether the reservation has an id: there is no ledger that would know it."""
         return bool(reservation.id)
 
 

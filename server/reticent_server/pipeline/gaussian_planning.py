@@ -5,10 +5,10 @@ where accounts add up (ε, δ).
 A plan under the rule basic is charged (ε, δ); how much ρ it may spend for that is a matter of the
 conversion alone. The one for Gaussian noise (accounting.gaussian) allows 15 % more at (1, 10⁻⁶), so
 7 % less noise. Selections cost π/2 times what zCDP takes for them, so a plan gains where they are
-less than a fifth of it, as they are in a fit that profiles its own columns. Under the rule zcdp it is ρ that is charged, and nothing is gained. Under the rule
-gdp it is ρ, too, and as much more of it is there. Proof: accounting.gaussian,
-mechanisms.gaussian_cost; the engine adds up what the steps cost there, so what is planned here
-decides how much noise there is and not how private it is.
+less than a fifth of it, as they are in a fit that profiles its own columns. Under the rule zcdp it
+is ρ that is charged, and nothing is gained. Under the rule gdp it is ρ, too, and as much more of it
+is there. Proof: accounting.gaussian, mechanisms.gaussian_cost; the engine adds up what the steps
+cost there, so what is planned here decides how much noise there is and not how private it is.
 """
 
 from dataclasses import replace

@@ -38,8 +38,10 @@ def unconditional(
     replaced = (
         "one row"
         if unit.column is None
-        else f"all rows of one {unit.column} by any others (at most {rows or unit.max_rows}, or none), in every table and version "
-        f"of its population,"
+        else (
+            f"all rows of one {unit.column} by any others (at most {rows or unit.max_rows}, or "
+            "none), in every table and version of its population,"
+        )
     )
     event = f", but for an event of probability {delta:g}" if delta else ""
     statement = (

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a machine's pace was, kept in a file beside the vault from one start of a server to the next.
+"""What a machine's pace was, kept in a file beside the vault from one start of a server to the
+next.
 
 It holds times of examples on rows that are made up (pipeline.calibration), so nothing about any
 table. A file that another version, machine or number of threads has left, or that cannot be read,

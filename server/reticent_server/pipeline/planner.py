@@ -144,6 +144,7 @@ class _Process:
         self.close = weakref.finalize(self, ended, self._process, self._line)
 
     def is_ready(self) -> bool:
+        """Whether the process has said that it can plan."""
         if not self._ready and not self.lost:
             try:
                 self._ready = self._line.poll(0) and self._line.recv_bytes() == READY

@@ -81,6 +81,8 @@ def _answer(line: Connection, order: PlanningOrder) -> bytes:
 
 
 def main() -> None:
+    """Plans for the parent until it hangs up. Arguments: the descriptor, and the memory limit in
+    MiB."""
     keep_to_itself()
     os.nice(_NICE)
     threadpool_limits(1)

@@ -34,6 +34,7 @@ class Turn:
     end_ms: int
 
     def remaining_ms(self, now_ms: int) -> int:
+        """Milliseconds until the turn ends, 0 afterwards. now_ms: since the epoch."""
         return max(0, self.end_ms - now_ms)
 
     def fraction(self, now_ms: int) -> float:
@@ -94,6 +95,7 @@ class ReleaseQueue:
         self.admission = Lock()
 
     def now_ms(self) -> int:
+        """The injected clock's time, in milliseconds since the epoch."""
         return int(self._clock.now().timestamp() * 1000)
 
     def expected_start_ms(self, owner: str, own_ms: int) -> int:

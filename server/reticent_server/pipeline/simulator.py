@@ -74,6 +74,7 @@ class Simulation:
 
     @property
     def room(self) -> int:
+        """The least room over the answers that can be planned; 0 where none can."""
         return min((each.room for each in self.answers if not each.refused), default=0)
 
 

@@ -62,10 +62,12 @@ class Fault:
 
     @property
     def index(self) -> int:
+        """The first row of the first reason, 0-based in the block."""
         return self.found[0][1][0]
 
     @property
     def reason(self) -> str:
+        """Why the first bad cell cannot be stored."""
         return self.found[0][0]
 
 

@@ -29,19 +29,22 @@ _INTRODUCTION = """\
 # Fill in the bounds and the levels from what is known about the variables in general (the codebook,
 # the form, physical limits), not from the smallest and largest values in this file: the schema is
 # published, and every guarantee is relative to it. Levels are quoted texts: ["0", "1"];
-# labels for several texts of the file are levels: {{low: ["1", "2"], high: ["3"]}}, and other: "rest" takes
-# every text that is not listed. A column of two texts can be {{kind: boolean, true: ["Yes"], false: ["No"]}}.
-# Columns that are computed from others stand under derive, beside columns: derive: {{income_k: "income / 1000"}}.
+# labels for several texts of the file are levels: {{low: ["1", "2"], high: ["3"]}}, and other:
+# "rest" takes every text that is not listed. A column of two texts can be {{kind: boolean, true:
+# ["Yes"], false: ["No"]}}. Columns that are computed from others stand under derive, beside
+# columns: derive: {{income_k: "income / 1000"}}.
 # Bounds of dates are dates: lower: 2010-01-01.
 # `file` says how the file is read, as it was understood: change it where it is wrong.
-# `missing` lists the texts of missing cells, as they were found; columns with missing cells need them.
+# `missing` lists the texts of missing cells, as they were found; columns with missing cells need
+# them.
 # `label` is what the file calls a column: it is published, so read it as you read the names.
 # Delete the columns that analysts do not need: they are then not loaded.
 """
 _OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
 _MIXED = (
-    "its cells are numbers that are not all written in one way, such as 1.234,5 and 1,234.5: as categories, each is a level. "
-    "Write them alike, or say another decimal sign or sign between thousands"
+    "its cells are numbers that are not all written in one way, such as 1.234,5 and 1,234.5: as "
+    "categories, each is a level. Write them alike, or say another decimal sign or sign between "
+    "thousands"
 )
 DATE: Literal["date"] = "date"
 _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
@@ -159,11 +162,6 @@ def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
         return scan.forms[:1] if scan.has_cells else ()
     chosen = {"day-first": both[:1], "month-first": both[1:]}
     return chosen.get(reading.dates or "", both)
-
-
-def draft_schema(path: Path, said: Reading = UNSAID) -> str:
-    """The text of a schema file to be completed by the curator. Raises CuratorError."""
-    return draft_text(propose(path, said), path.name)
 
 
 def draft_text(proposal: Proposal, file: str) -> str:

@@ -17,6 +17,6 @@ def library(module: str, extra: str, what: str) -> ModuleType:
         return import_module(module)
     except ImportError:
         raise CuratorError(
-            f'{what} need a library that is not installed here: `pip install "reticent-server[{extra}]"`, '
-            "or write the table as CSV."
+            f"{what} need a library that is not installed here: "
+            f'`pip install "reticent-server[{extra}]"`, or write the table as CSV.'
         ) from None

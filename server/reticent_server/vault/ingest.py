@@ -211,6 +211,8 @@ class Naming:
 def stored_arrays(
     stored: tuple[StoredColumn, ...], encoded: Mapping[str, Encoded]
 ) -> dict[str, pa.Array]:
+    """Arrow arrays by the names of the stored columns: values, and masks where cells
+    may be missing."""
     arrays: dict[str, pa.Array] = {}
     for column in stored:
         arrays[column.values] = pa.array(encoded[column.name].values)

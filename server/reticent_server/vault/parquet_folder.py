@@ -80,12 +80,15 @@ class LocalFolder:
     reads_ahead = False
 
     def names(self) -> list[str]:
+        """Names of the folder's Parquet files, sorted. Raises CuratorError where it
+        is no folder."""
         directory = Path(self.address)
         if not directory.is_dir():
             raise CuratorError(f"{directory} is not a directory.")
         return sorted(path.name for path in directory.glob(f"*{_SUFFIX}"))
 
     def open(self, name: str) -> pq.ParquetFile:
+        """Opens a file, which is read through a buffer."""
         return pq.ParquetFile(Path(self.address) / name, buffer_size=_BUFFER_BYTES)
 
 
@@ -99,9 +102,12 @@ class S3Folder:
 
     @property
     def address(self) -> str:
+        """The folder's URL, s3://bucket/path."""
         return S3 + self.path
 
     def names(self) -> list[str]:
+        """Names of the folder's Parquet files, sorted. Raises CuratorError where it
+        cannot be listed."""
         from pyarrow.fs import FileSelector, FileType  # noqa: PLC0415 - .1 s
 
         try:
@@ -119,6 +125,7 @@ class S3Folder:
         )
 
     def open(self, name: str) -> pq.ParquetFile:
+        """Opens an object; the ranges that are to be read are fetched ahead."""
         return pq.ParquetFile(
             f"{self.path}/{name}", filesystem=_service(self.store), pre_buffer=True
         )

@@ -37,6 +37,7 @@ class OneTable:
 
     @property
     def persons(self) -> int:
+        """N, the number of persons, with or without rows."""
         return self._persons
 
     def rows_of_persons(
@@ -78,10 +79,12 @@ class LinkedReader:
 
     @property
     def persons(self) -> int:
+        """N, the number of persons in the population's places."""
         return self._n
 
     @property
     def n(self) -> int:
+        """N: a record of linked tables is a person."""
         return self._n
 
     def batches(self, _columns: Sequence[str]) -> Iterator[Private[Any]]:
@@ -122,14 +125,6 @@ class LinkedReader:
         if len(everybody) != self._n:
             raise Unavailable(UNREADABLE)
         return {name: np.searchsorted(everybody, own) for name, own in names.items()}
-
-
-def person_names(
-    vault: VaultUrl, table: VaultTable, permits: Permits | None = None
-) -> Private[NDArray[np.int64]]:
-    """(N,) the hashes of a table's persons, in their order. Raises Unavailable (a constant
-    text)."""
-    return Private(_names(vault, table, permits))
 
 
 def number_of_persons(vault: VaultUrl, tables: Sequence[VaultTable]) -> int:

@@ -15,7 +15,8 @@ class Reader(Protocol):
     """Reads one version's rows in stored order; exactly `n` of them."""
 
     @property
-    def n(self) -> int: ...
+    def n(self) -> int:
+        """The version's public number of rows."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:
         """Private[pyarrow.RecordBatch]es with the requested columns.
@@ -35,7 +36,8 @@ class MarkingReader(Reader, Protocol):
     """
 
     @property
-    def marks_bad_cells(self) -> bool: ...
+    def marks_bad_cells(self) -> bool:
+        """Whether batches have a mark beside each column."""
 
 
 @runtime_checkable

@@ -37,6 +37,7 @@ class VaultReader:
 
     @property
     def n(self) -> int:
+        """The number of rows that were loaded."""
         return self._n
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:

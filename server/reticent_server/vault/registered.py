@@ -47,6 +47,7 @@ class RegisteredReader:
 
     @property
     def n(self) -> int:
+        """The number of rows that were registered, over all pieces."""
         return sum(piece.rows for piece in self._pieces)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Private[Any]]:

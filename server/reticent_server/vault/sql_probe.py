@@ -115,6 +115,7 @@ class _Sqlite:
         self._table = table
 
     def names(self) -> list[str]:
+        """The names of the table's columns."""
         sql = f"SELECT name FROM pragma_table_info('{self._table}')"  # noqa: S608 - a plain name
         return [name for (name,) in query(self._connection, sql)]
 
@@ -130,6 +131,7 @@ class _Sqlite:
         return keys if len(keys) == 1 else None if hidden else []
 
     def forms(self, wanted: Sequence[str], texts: Collection[str]) -> list[Form]:
+        """How the wanted columns are to be read, by all of their cells. Raises CuratorError."""
         kinds = ("text", "real", "blob")
         tests = [f"max(typeof({column_sql(name)}) = '{k}')" for name in wanted for k in kinds]
         sql = f"SELECT {', '.join(tests)} FROM {quoted(self._table)} AS t"  # noqa: S608
@@ -156,6 +158,7 @@ class _Postgres:
         self._relation = f"to_regclass('{name}')"
 
     def names(self) -> list[str]:
+        """The names of the table's columns."""
         return list(self._types())
 
     def key(self) -> list[str] | None:
@@ -168,6 +171,7 @@ class _Postgres:
         return [name for (name,) in query(self._connection, sql)] or None
 
     def forms(self, wanted: Sequence[str], texts: Collection[str]) -> list[Form]:
+        """How the wanted columns are to be read, by their types. Raises CuratorError."""
         types = self._types()
         return [_postgres_form(name, *types[name], as_text=name in texts) for name in wanted]
 

@@ -53,6 +53,7 @@ class StagedFile:
 
     @property
     def name(self) -> str:
+        """The file's name as it was uploaded."""
         return self.path.name
 
     @property
@@ -87,12 +88,14 @@ class Incoming:
             raise Unavailable("The server has no room for this file.") from None
 
     def keep(self) -> StagedFile:
+        """Ends the upload, and gives the file as staged."""
         self._file.close()
         staged = StagedFile(self._folder.name, self._owner, self._path, {})
         _save(self._folder, staged, self._clock)
         return staged
 
     def drop(self) -> None:
+        """Ends the upload and deletes what has come."""
         self._file.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -149,6 +152,7 @@ class Staging:
         return filled
 
     def discard(self, staged: StagedFile) -> None:
+        """Deletes a staged file; nothing happens where it is gone."""
         shutil.rmtree(self._folder / staged.id, ignore_errors=True)
 
     def sweep(self) -> None:

@@ -226,8 +226,8 @@ def _refuse_another_reading(
         ]
         if parts:
             raise CuratorError(
-                f"{path.name} is not written as the schema's `file` says: {'; '.join(parts)}. Save it as the schema "
-                "says, or load it with a schema that says otherwise."
+                f"{path.name} is not written as the schema's `file` says: {'; '.join(parts)}. "
+                "Save it as the schema says, or load it with a schema that says otherwise."
             )
 
 

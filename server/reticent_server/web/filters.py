@@ -32,6 +32,7 @@ def level(share: float) -> str:
 
 
 def count(value: int) -> str:
+    """A whole number with commas between thousands."""
     return f"{value:,}"
 
 

@@ -35,8 +35,8 @@ _INTERVALS = ("interval", "bin", "quartiles", "range", "bounds", "clipped")
 the same."""
 
 _BLANKED = (
-    "standard_errors", "privacy_standard_errors", "classical_standard_errors", "p_values", "confidence_intervals", "statistic",
-    "p_value",
+    "standard_errors", "privacy_standard_errors", "classical_standard_errors", "p_values",
+    "confidence_intervals", "statistic", "p_value",
 )  # fmt: skip
 """What says nothing of an estimate that is not identifiable."""
 

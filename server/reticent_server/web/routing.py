@@ -32,6 +32,7 @@ class PageRoute(APIRoute):
     """A route whose every reply is a page, a part of one, or a way to one."""
 
     def get_route_handler(self) -> Handler:
+        """FastAPI's handler, with the pages' headers, and with errors shown as pages."""
         handler = super().get_route_handler()
         in_a_thread = not iscoroutinefunction(self.endpoint)
 

@@ -39,10 +39,12 @@ class SiteIdentity:
 
     @property
     def home(self) -> str:
+        """The path of the site's first page."""
         return f"/{self.name}/"
 
     @property
     def sign_in(self) -> str:
+        """The path of the page that asks for a key."""
         return f"/{self.name}/sign-in"
 
 

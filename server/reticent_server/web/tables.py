@@ -67,7 +67,8 @@ class ResultTable:
 
 @dataclass(frozen=True, slots=True)
 class ShownResult:
-    """facts: single values by name, more: those that say how it was computed. notes: warnings. steps: survival curves, where it has some."""
+    """facts: single values by name, more: those that say how it was computed. notes: warnings.
+    steps: survival curves, where it has some."""
 
     facts: tuple[tuple[str, str], ...]
     tables: tuple[ResultTable, ...]

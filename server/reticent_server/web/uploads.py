@@ -51,7 +51,10 @@ class TooLong(ReticentError):
 
 
 class Sink(Protocol):
-    def write(self, data: bytes, /) -> None: ...
+    """Where the bytes of an upload go."""
+
+    def write(self, data: bytes, /) -> None:
+        """Takes the next bytes."""
 
     def drop(self) -> None:
         """Forgets what was written."""

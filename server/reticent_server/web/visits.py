@@ -65,6 +65,7 @@ class Visit:
 
     @property
     def services(self) -> Services:
+        """The server's services, which the site holds."""
         return self.site.services
 
     @property
@@ -218,6 +219,7 @@ def cookie_name(request: Request) -> str:
 
 
 def set_cookie(request: Request, response: Response, value: str) -> None:
+    """Sends the session's cookie, which scripts and other sites cannot use."""
     response.set_cookie(
         cookie_name(request),
         value,
@@ -230,6 +232,7 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
 
 
 def drop_cookie(request: Request, response: Response) -> None:
+    """Tells the browser to forget the session's cookie."""
     response.delete_cookie(
         cookie_name(request), path="/", secure=is_secure(request), httponly=True, samesite="strict"
     )

@@ -135,8 +135,9 @@ def _intervals(ends: Iterable[Iterable[float]]) -> list[list[float | None]]:
 
 
 _KEPT = (
-    "terms", "coefficients", "standard_errors", "privacy_standard_errors", "confidence_intervals", "p_values",
-    "estimable", "confidence_level", "scale", "estimand", "n", "persons", "warnings",
+    "terms", "coefficients", "standard_errors", "privacy_standard_errors",
+    "confidence_intervals", "p_values", "estimable", "confidence_level", "scale", "estimand",
+    "n", "persons", "warnings",
 )  # fmt: skip
 """Of a fit's result what a reader reads; the rest is for tests of hypotheses in a program."""
 
@@ -329,7 +330,8 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
             (
                 AnalysisField(
                     "formula", "Formula with instruments",
-                    "y ~ x + w | z + w: after the bar the instruments, and again what is exogenous.",
+                    "y ~ x + w | z + w: after the bar the instruments, and again what is "
+                    "exogenous.",
                     adds="formula",
                 ),
             ),
@@ -363,7 +365,8 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
         ),
         StudyAnalysis(
             "reliability", "Reliability", "How reliable is the sum of some items?", "reliability",
-            "Cronbach's alpha and McDonald's omega, from the study's moments; nothing more is charged",
+            "Cronbach's alpha and McDonald's omega, from the study's moments; nothing more is "
+            "charged",
             (
                 AnalysisField("items", "Items", "Between commas.", "names", is_list=True),
             ),
@@ -376,7 +379,8 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
                 AnalysisField("base", "Formula of the base", "Such as y ~ x + g.", adds="formula"),
                 AnalysisField(
                     "variations", "Variations",
-                    "One a line: “+ z” adds a term, “- x” leaves one out, a whole formula replaces it.",
+                    "One a line: “+ z” adds a term, “- x” leaves one out, a whole formula "
+                    "replaces it.",
                     is_list=True,
                 ),
                 AnalysisField(
@@ -391,8 +395,8 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
             (
                 AnalysisField("response", "y", "One column of the study.", adds="whole"),
                 AnalysisField(
-                    "candidates", "Candidates", "Between commas; empty: all other columns.", "names",
-                    is_list=True, is_needed=False,
+                    "candidates", "Candidates", "Between commas; empty: all other columns.",
+                    "names", is_list=True, is_needed=False,
                 ),
             ),
             _selection,

@@ -22,10 +22,10 @@ IDENTITY = SiteIdentity(
     name="workbench",
     act=Act.ASK,
     cookie="reticent-workbench",
-    wrong_key="That is not an analyst's key. A curator adds analysts and gives out keys; a key of the staff opens "
-    "the console instead.",
-    nobody="The identity provider knows you, and nobody has linked that account with an analyst. A curator "
-    "links it: reticent analyst link NAME --oidc-subject {}",
+    wrong_key="That is not an analyst's key. A curator adds analysts and gives out keys; a key of "
+    "the staff opens the console instead.",
+    nobody="The identity provider knows you, and nobody has linked that account with an analyst. "
+    "A curator links it: reticent analyst link NAME --oidc-subject {}",
 )
 _HERE = Path(__file__).parent
 PARTS = (

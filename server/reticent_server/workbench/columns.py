@@ -25,6 +25,8 @@ _MANY_LEVELS = 12
 
 @dataclass(frozen=True, slots=True)
 class SparkBar:
+    """A bar of a small histogram. x, y: its upper left corner; all in the picture's units."""
+
     x: float
     y: float
     width: float

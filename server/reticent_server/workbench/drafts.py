@@ -60,6 +60,7 @@ class QuestionDraft:
 
     @property
     def controls(self) -> tuple[Control, ...]:
+        """The form's fields for this kind of question."""
         return CONTROLS[self.kind.name]
 
     def controls_for(self, facts: DatasetFacts) -> tuple[Control, ...]:

@@ -60,7 +60,8 @@ def _python_lines(document: Document, url: str, steps: Sequence[str]) -> list[st
 
 
 def _reading(document: Document) -> str:
-    """The expression that reads it: one's own by its id, another's from those that are published."""
+    """The expression that reads it: one's own by its id, another's from those that are
+    published."""
     name = json.dumps(document["id"])
     if not document.get("published"):
         return f"client.release({name})"

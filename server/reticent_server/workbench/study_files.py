@@ -33,8 +33,8 @@ _SECONDS = 60.0
 """Until a file has arrived."""
 
 _NO_STUDY = (
-    "The file holds no study that this version can read: save one with release.save(path) in Python, or "
-    "as JSON on the page of its release."
+    "The file holds no study that this version can read: save one with release.save(path) in "
+    "Python, or as JSON on the page of its release."
 )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 1: the page that asks for it, and a description's release as journals print it.
 
-What is charged is the kind `describe`, forecast and run on the data set's page; here its numbers are
-only put into cells, by the client, so that Python prints the same table.
+What is charged is the kind `describe`, forecast and run on the data set's page; here its numbers
+are only put into cells, by the client, so that Python prints the same table.
 """
 
 import json

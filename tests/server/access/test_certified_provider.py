@@ -92,7 +92,8 @@ def test_a_code_is_used_once(visits: ProviderVisits) -> None:
 
 
 def test_a_code_of_another_attempt_is_not_exchanged(visits: ProviderVisits) -> None:
-    """Somebody's code in the victim's browser, with the victim's own state: the verifier differs."""
+    """Somebody's code in the victim's browser, with the victim's own state:
+    the verifier differs."""
     attacker, victim = visits.begun(3), visits.begun(4)
     code = visits.visited(attacker)["code"]
     assert visits.finished(victim, {"code": code, "state": victim.state}) is None

@@ -98,7 +98,10 @@ BAD_BODIES: list[tuple[str, bytes]] = [
     ("an integer of 5,000 digits", b'{"dataset": ' + b"1" * 5000 + b"}"),
     (
         "a key twice",
-        b'{"dataset": "people", "query": {"kind": "count"}, "privacy": {"epsilon": 1, "epsilon": 1}}',
+        (
+            b'{"dataset": "people", "query": {"kind": "count"}, '
+            b'"privacy": {"epsilon": 1, "epsilon": 1}}'
+        ),
     ),
     ("a data set that is a number", b'{"dataset": 1, "query": {"kind": "count"}, "privacy": {}}'),
     (

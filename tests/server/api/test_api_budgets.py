@@ -183,7 +183,8 @@ def test_one_figure_in_one_unit_everywhere(
     (account,) = someone.get("/v1/budget").json()["accounts"]
     left = {name: account["remaining"][name] for name in ("epsilon", "rho", "rho_delta")}
     assert left == {
-        "epsilon": pytest.approx(0.88, rel=0.01), "rho": pytest.approx(0.01913, rel=0.001), "rho_delta": 9e-8,
+        "epsilon": pytest.approx(0.88, rel=0.01), "rho": pytest.approx(0.01913, rel=0.001),
+        "rho_delta": 9e-8,
     }  # fmt: skip
     assert plan(someone, SMOOTH, 0.1)["budget"]["analyst"]["remaining"] == left
     refused = someone.post("/v1/releases", request(COUNT, 4.0))

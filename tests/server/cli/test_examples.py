@@ -28,11 +28,16 @@ from support.installations.small import opened
 from support.tables.houses import write_houses
 
 ORDER = """
-init; dataset schema; dataset load; dataset register; population add; population widen; population list; population show; dataset append; dataset link; dataset list; dataset show; analyst add;
-budget set; dataset profile; dataset publish; dataset policy; budget show; budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key;
-curator add; curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out; project requests; project list; project approve; project refuse; project remove; project close; proposal list; proposal approve;
-proposal refuse; protocol check; protocol accept; protocol list; protocol withdraw; ledger show; ledger verify; ledger head; ledger export; certify;
-serve; secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke; curator revoke
+init; dataset schema; dataset load; dataset register; population add; population widen;
+population list; population show; dataset append; dataset link; dataset list; dataset show;
+analyst add; budget set; dataset profile; dataset publish; dataset policy; budget show;
+budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key; curator add;
+curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out;
+project requests; project list; project approve; project refuse; project remove; project close;
+proposal list; proposal approve; proposal refuse; protocol check; protocol accept; protocol list;
+protocol withdraw; ledger show; ledger verify; ledger head; ledger export; certify; serve;
+secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke;
+curator revoke
 """
 
 

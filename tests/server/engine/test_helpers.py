@@ -137,6 +137,8 @@ def test_a_map_that_fails_says_nothing(helped: Any) -> None:
         sums(helped, replace(STEP, map_fn=Fails(Moments(), 7000)))
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+    lost = [helper for helper in helped._workers._helpers if helper.lost]
+    assert not lost, "a process ended, with the text of what went wrong"
     assert sums(helped) == alone()
 
 

@@ -186,7 +186,10 @@ def test_a_step_of_a_log_link_ends_where_the_mean_score_says() -> None:
     """
     rng = np.random.default_rng(3)
     whitening = whitening_of(rng)
-    model, start = PublicModel(whitening, 1e9), POISSON.start(numeric("y", 0, 1e6), np.ones(9), None)  # fmt: skip
+    model, start = (
+        PublicModel(whitening, 1e9),
+        POISSON.start(numeric("y", 0, 1e6), np.ones(9), None),
+    )
     score, solution = POISSON.score(np.inf, 1.0, start), np.array([-0.2, 0.4, 0.3, -0.4])
     rows = whitening.rows
     h = score.expected(np.zeros(len(rows)), np.zeros(len(rows)))[:, None]

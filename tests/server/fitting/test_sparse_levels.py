@@ -80,7 +80,9 @@ def test_with_a_frequent_reference_only_the_sparse_level_is_declined() -> None:
 
 def test_levels_with_events_keep_their_intervals() -> None:
     table = people(3, (-1.0, -2.0, -2.0))
-    found = answer(plan(facts(table, boolean("y")), Glm("y ~ x + d + g", "binomial"), offer(4.0)), table)  # fmt: skip
+    found = answer(
+        plan(facts(table, boolean("y")), Glm("y ~ x + d + g", "binomial"), offer(4.0)), table
+    )
     assert all(found["estimable"])
     assert not any("too few events" in said for said in found["warnings"])
 

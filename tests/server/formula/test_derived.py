@@ -24,7 +24,8 @@ COLUMNS = (
     Column("k", Kind.INTEGER, 1, 9),
     Column("b", Kind.BOOLEAN, 0, 1),
     Column("g", Kind.CATEGORICAL, 0, 1, ("u", "v")),
-    Column("sold", Kind.INTEGER, date_days("2013-11-01"), date_days("2015-02-10"), recode=Recode(date="%Y-%m-%d")),
+    Column("sold", Kind.INTEGER, date_days("2013-11-01"), date_days("2015-02-10"),
+        recode=Recode(date="%Y-%m-%d")),
 )  # fmt: skip
 RNG = np.random.default_rng(3)
 ROWS = 4000
@@ -47,6 +48,9 @@ def derived(text: str, lower: float | None = None, upper: float | None = None) -
 
 V = VALUES
 YEARS = (V["sold"].astype(int).astype("datetime64[D]").astype("datetime64[Y]").astype(int)) + 1970
+MONTHS = (
+    V["sold"].astype(int).astype("datetime64[D]").astype("datetime64[M]").astype(int) % 12 + 1.0
+)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +68,9 @@ YEARS = (V["sold"].astype(int).astype("datetime64[D]").astype("datetime64[Y]").a
         ("log1p(income) * k**-1.5", np.log1p(V["income"]) * V["k"] ** -1.5, Kind.NUMERIC),
         ("log(k) - log(k + 1)", np.log(V["k"]) - np.log(V["k"] + 1), Kind.NUMERIC),
         ("year(sold) - 2000", YEARS - 2000.0, Kind.INTEGER),
-        ('days_since(sold, "2013-11-01") / 365.25', (V["sold"] - V["sold"].min()) / 365.25, Kind.NUMERIC),
-        ("month(sold)", V["sold"].astype(int).astype("datetime64[D]").astype("datetime64[M]").astype(int) % 12 + 1.0, Kind.INTEGER),
+        ('days_since(sold, "2013-11-01") / 365.25', (V["sold"] - V["sold"].min()) / 365.25,
+            Kind.NUMERIC),
+        ("month(sold)", MONTHS, Kind.INTEGER),
         ("exp(x) / (k + 1)", np.exp(V["x"]) / (V["k"] + 1), Kind.NUMERIC),
     ],
 )  # fmt: skip

@@ -97,8 +97,8 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         (
             "y ~ secret",
             (
-                "At position 5 of the formula: unknown column; the data set's description lists its "
-                "columns"
+                "At position 5 of the formula: unknown column; the data set's description lists "
+                "its columns"
             ),
         ),
         ("y ~ x1.__class__", "At position 5 of the formula: unknown column"),

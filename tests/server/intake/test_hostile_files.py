@@ -22,7 +22,10 @@ from support.intake.looks import LooksAt, LooksAtChanged
 
 MB = 1 << 20
 CHANGED = replace(LIMITS, writes=True, seconds=60)
-SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+SHEET = (
+    "<worksheet "
+    'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+)
 FIRST = '<row r="1"><c r="A1" t="str"><v>x</v></c></row>'
 ENTITIES = (
     '<!DOCTYPE z [<!ENTITY a "aa"><!ENTITY b "&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'

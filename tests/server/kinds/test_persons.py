@@ -163,8 +163,10 @@ def test_quantile_regressions_have_errors_by_person() -> None:
 
 
 INDEPENDENT = {
-    "anova", "binned_residuals", "correlation", "cumulative_incidence", "describe", "hazard_regression", "kruskal", "ks_test", "location_scale",
-    "log_rank", "mann_whitney", "proportion_test", "roc", "subsample_aggregate", "survival_curve", "t_test",
+    "anova", "binned_residuals", "correlation", "cumulative_incidence", "describe",
+    "hazard_regression", "kruskal", "ks_test", "location_scale",
+    "log_rank", "mann_whitney", "proportion_test", "roc", "subsample_aggregate", "survival_curve",
+    "synthetic", "t_test",
     "treatment_effect",
 }  # fmt: skip
 """Kinds whose standard errors take records as independent; means by group do, too."""
@@ -268,7 +270,9 @@ def test_of_skewed_scores_few_are_cut_however_many_persons_there_are() -> None:
     lengths = Lengths(2.0)
     for persons, at in ((1e4, 10), (1e6, 11)):
         counts = np.zeros(lengths.bins)
-        counts[10], counts[11], counts[12], counts[13] = persons * np.array([0.9805, 0.01, 0.009, 0.0005])  # fmt: skip
+        counts[10], counts[11], counts[12], counts[13] = persons * np.array(
+            [0.9805, 0.01, 0.009, 0.0005]
+        )
         found = chosen(lengths, Released(counts, 1e-9), noise=LOST * 600)
         assert found.clip == pytest.approx(lengths.edges[at])
     assert Clusters(2.0, 1e4, 100, 0.03).lost == pytest.approx(LOST * 2 * 300)
@@ -290,7 +294,9 @@ def test_what_is_cut_of_skewed_scores_is_in_the_errors(monkeypatch: Any) -> None
     without, result = found
     assert without["coefficients"] == result["coefficients"]
     assert result["clipped_share"] > 0.005
-    more = np.array(result["privacy_standard_errors"]) / np.array(without["privacy_standard_errors"])  # fmt: skip
+    more = np.array(result["privacy_standard_errors"]) / np.array(
+        without["privacy_standard_errors"]
+    )
     assert (more > 1.02).all()
 
 
@@ -302,7 +308,9 @@ def test_a_clip_that_is_chosen_anew_is_no_way_that_was_left() -> None:
         table, absent = panel(seed)
         table, query = responses(table, "binomial"), Glm("y ~ x + z", "binomial")
         given = answer(query, table, absent, 2 * RHO_UNITS, column=RESPONSES["binomial"])
-        errors, noise = (np.array(given.result[k]) for k in ("standard_errors", "privacy_standard_errors"))  # fmt: skip
+        errors, noise = (
+            np.array(given.result[k]) for k in ("standard_errors", "privacy_standard_errors")
+        )
         assert (noise < 0.4 * errors).all()
 
 

@@ -37,5 +37,6 @@ def test_it_is_the_one_of_the_largest_ratio_of_shift_to_error() -> None:
 
 
 def test_groups_of_many_records_are_not_clipped_for_their_noise() -> None:
-    """What clipping takes is ten standard errors there: equal means of unlike tails would differ."""
+    """What clipping takes is ten standard errors there: equal means of unlike
+    tails would differ."""
     assert reach(10_000, 9.0) == REACH

@@ -3,6 +3,7 @@
 first differences by person.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -221,14 +222,43 @@ def test_intervals_count_the_noise(persons: bool) -> None:
 
 
 def test_the_forecast_is_the_noise_of_the_reply() -> None:
+    """To a factor: random walks, whose differences vary less than their levels."""
     table, _, _ = panel(10)
     plan = planned(QUERY, N, offer(2.0))
     assert plan.rho <= offer(2.0).rho
-    assert plan.forecast["privacy_standard_error"] > 0
-    found = answer(table, offered=offer(2.0))
-    radius = found["radius"] / plan.longest
-    noise = plan.forecast["privacy_standard_error"] * radius
-    assert 0.3 < found["never"]["simple"]["privacy_standard_error"] / noise < 3
+    assert plan.forecast["privacy_standard_error"] is None  # without a profile
+    found = answer(table, offered=offer(2.0))["not_yet"]["simple"]
+    noise = found["privacy_standard_error"]
+    ratio = noise / np.sqrt(found["standard_error"] ** 2 - noise**2)
+    (expected,) = plan.forecast["privacy_to_sampling"]
+    assert 0.4 * ratio < expected < 2.5 * ratio
+    assert not plan.precision.in_units
+    assert plan.precision.ci_ratios == (pytest.approx(np.hypot(1, expected)),)
+
+
+@pytest.mark.parametrize("persons", [True, False])
+def test_the_forecast_in_units_is_that_of_independent_responses(persons: bool) -> None:
+    """With a profile's spread; neither depends on the declared bounds."""
+    rng = np.random.default_rng(3)
+    g = rng.choice([2, 3, NEVER], N, p=[0.25, 0.25, 0.5])
+    table = long(rng.normal(size=(N, T)), g)
+    plan = planned(QUERY, N, offer(2.0), persons=persons)
+    units = N if persons else N * T
+    known = replace(plan, sd=1.0, expected=(units / 2, units / 4, units / 4, 0.0))
+    found = answer(table, persons=persons, offered=offer(2.0))["not_yet"]["simple"]
+    forecast = known.forecast
+    noise = found["privacy_standard_error"]
+    sampling = np.sqrt(found["standard_error"] ** 2 - noise**2)
+    assert forecast["privacy_standard_error"] == pytest.approx(noise, rel=0.2)
+    own = 4 if persons else 1  # as of persons whose responses have growth and shocks in common
+    assert forecast["privacy_to_sampling"] == [pytest.approx(own * noise / sampling, rel=0.25)]
+
+
+def test_a_plan_that_expects_no_cohort_expects_no_interval() -> None:
+    plan = planned(QUERY, N, offer(2.0))
+    nobody = replace(plan, panel=replace(plan.panel, dates=()), expected=(1.0 * N,))
+    assert nobody.forecast["privacy_to_sampling"] == [None]
+    assert nobody.precision.privacy == (np.inf,)
 
 
 def refusal(query: StaggeredDid, offered: Any = None) -> str:

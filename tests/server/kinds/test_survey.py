@@ -99,7 +99,8 @@ def test_a_total_has_the_linearised_error(strata: bool, units: bool) -> None:
 
 
 def test_a_domain_keeps_the_units_without_records_in_it() -> None:
-    """As `subset` of a design does: of 14 units of a stratum with no record in the domain none is lost."""
+    """As `subset` of a design does: of 14 units of a stratum with no record in the domain none is
+    lost."""
     table = surveyed(5)
     table["x"] = np.where(table["g"] % 2 == 0, -4.5, table["x"])
     result = asked(Mean("y", "x > -4", cluster="g", strata="h"), 30.0, table)[1].result

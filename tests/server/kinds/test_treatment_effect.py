@@ -256,7 +256,8 @@ def test_too_few_treated_and_heavy_influences_have_none_either() -> None:
         (TreatmentEffect("y", "a", "x", "overlap", "gcomp"), "no weights"),
         (TreatmentEffect("y", "a", "x", estimator="ipw", outcome=(1.0, 2.0, 3.0)), "no model"),
         (TreatmentEffect("y", "a", "x", propensity_noise=((1.0,),)), "give both"),
-        (TreatmentEffect("y", "a", "x", propensity=(1.0, 2.0), propensity_noise=((1.0,),)), "symmetric"),
+        (TreatmentEffect("y", "a", "x", propensity=(1.0, 2.0), propensity_noise=((1.0,),)),
+            "symmetric"),
         (TreatmentEffect("y", "a", "x", outcome=(1.0, 2.0, 3.0), outcome_link="logit"), "logit"),
     ],
 )  # fmt: skip

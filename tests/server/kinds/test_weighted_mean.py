@@ -38,8 +38,8 @@ def asked(query: Mean, epsilon: float, table: dict[str, Any]) -> Trace:
 
 
 def linearised(y: Any, w: Any) -> tuple[float, float]:
-    """svymean of R's survey 4.1 with svydesign(ids = ~1, weights = ~w) gives the same numbers: n/(n − 1) in the
-    place of n_e/(n_e − 1), which differ by 3 in 10⁴ here."""
+    """svymean of R's survey 4.1 with svydesign(ids = ~1, weights = ~w) gives the same numbers:
+    n/(n − 1) in the place of n_e/(n_e − 1), which differ by 3 in 10⁴ here."""
     m = float(w @ y / w.sum())
     return m, float(np.sqrt(np.sum((w * (y - m)) ** 2)) / w.sum())
 

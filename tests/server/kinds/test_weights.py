@@ -15,6 +15,12 @@ from reticent_server.formula import parse_formula
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.linear_regression.kind import KIND as LINEAR
+from reticent_server.kinds.median.kind import KIND as MEDIAN
+from reticent_server.kinds.median.kind import Median
+from reticent_server.kinds.quantile_regression.kind import KIND as QUANTILE
+from reticent_server.kinds.quantile_regression.kind import QuantileRegression
+from reticent_server.kinds.quantiles.kind import KIND as QUANTILES
+from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
@@ -185,6 +191,13 @@ def test_sums_do_not_depend_on_the_block_size(rows: int) -> None:
         (LINEAR, LinearRegression("y ~ x", weights="w", mechanism="influence"), "newton"),
         (LINEAR, LinearRegression("y ~ x", weights="w", mechanism="gradient_descent"), "newton"),
         (GLM, Glm("k ~ x", "gaussian", weights="w"), "gaussian"),
+        (QUANTILE, QuantileRegression("y ~ x", weights="w", by="g"), "weights or by"),
+        (QUANTILES, Quantiles("y", weights="w", by="g"), "by"),
+        (QUANTILES, Quantiles("y", weights="w", intervals=True), "weighted share below"),
+        (MEDIAN, Median("y", weights="w", by="g"), "by"),
+        (MEDIAN, Median("y", weights="w", intervals=True), "weighted share below"),
+        (MEDIAN, Median("y", "ptr", weights="w"), "exponential only"),
+        (MEDIAN, Median("y", weights="signed"), "at least 0"),
         (GLM, Glm("k ~ x", "gamma", exposure="w"), "families of counts"),
         (GLM, Glm("k ~ x", "poisson", exposure="k"), "above 0"),
         (GLM, Glm("k ~ x", "poisson", exposure="w", offset="signed"), "not both"),
@@ -224,3 +237,51 @@ def test_a_design_without_them_is_itself() -> None:
     assert weighted_design(design, schema, None) is design
     assert offset_design(design, schema, None, None) is design
     assert special(design) == ""
+
+
+@pytest.mark.slow
+def test_a_weighted_regression_quantile_is_that_of_weighted_check_losses() -> None:
+    """Beside QuantReg of wy on wX, which has the same solution."""
+    table = survey()
+    _, result = fit(QUANTILE, QuantileRegression("y ~ x", 0.5, weights="w"))
+    (found,) = result["fits"]
+    X, w = sm.add_constant(table["x"]), table["w"]
+    known = sm.QuantReg(table["y"] * w, X * w[:, None]).fit(0.5).params
+    plain = sm.QuantReg(table["y"], X).fit(0.5).params
+    errors = np.array(found["standard_errors"])
+    assert np.abs((found["coefficients"] - known) / errors).max() < 1
+    assert np.abs((known - plain) / errors).max() > 3
+    assert found["estimand"].endswith("; scores multiplied by w")
+    assert found["sum_of_weights"] == pytest.approx(w.sum(), rel=0.01)
+
+
+@pytest.mark.parametrize("by_median", [True, False])
+def test_weighted_quantiles_are_those_of_the_population(by_median: bool) -> None:
+    table = survey()
+    order = np.argsort(table["y"])
+    heavy = np.cumsum(table["w"][order]) / table["w"].sum()
+    asked = (0.5,) if by_median else (0.1, 0.5, 0.9)
+    if by_median:
+        _, result = fit(MEDIAN, Median("y", weights="w"))
+        values = [result["value"]]
+    else:
+        _, result = fit(QUANTILES, Quantiles("y", asked, weights="w"))
+        values = result["values"]
+    found = [heavy[np.searchsorted(table["y"][order], v, side="right") - 1] for v in values]
+    assert found == pytest.approx(asked, abs=3e-3)
+    plain = np.quantile(table["y"], asked[-1])
+    assert by_median or abs(values[-1] - plain) > 0.05
+
+
+def test_what_weighted_quantiles_are_expected_to_be_worth() -> None:
+    """Noise over Σa, sampling of (Σa)²/Σa² records."""
+    table = survey()
+    a = table["w"] / RATIO
+    plan = QUANTILES.plan(facts(table), Quantiles("y", (0.5,), weights="w"), Usual)
+    whole_records = QUANTILES.plan(facts(table), Quantiles("y", (0.5,)), Usual)
+    ratio = plan.forecast["rank_error"] / whole_records.forecast["rank_error"]
+    assert ratio == pytest.approx(N / a.sum(), rel=0.02)
+    (sampling,) = plan.precision.sampling
+    assert sampling == pytest.approx(0.5 * np.sqrt(np.sum(a**2)) / a.sum(), rel=0.02)
+    unknown = QUANTILES.plan(facts_of(N, COLUMNS, None), Quantiles("y", (0.5,), weights="w"), Usual)
+    assert unknown.forecast["rank_error"] == 2 * whole_records.forecast["rank_error"]

@@ -22,7 +22,8 @@ from support.ledger.accounts import ask, open_accounts
 
 FREE = """INSERT INTO ledger_releases (id, owner, dataset, version_id, population, request,
   request_sha256, epsilon, delta, rho, rho_delta, created_at, status, body, lease, lease_until_ms)
-  SELECT 'rel_free', owner, dataset, version_id, population, request, request_sha256, epsilon, delta,
+  SELECT 'rel_free', owner, dataset, version_id, population, request, request_sha256, epsilon,
+    delta,
   rho, rho_delta, created_at, status, body, lease, lease_until_ms FROM ledger_releases
   WHERE body IS NOT NULL"""
 TAMPERINGS = {

@@ -53,7 +53,8 @@ def programs(d: Any, rng: np.random.Generator) -> Iterator[Any]:
         low, high, s = ([int(v) for v in x] for x in (lower, lower + width, scale))
         yield name, Program(U, low, high, s)
     big = 10**25
-    yield "big", Program(U, [v * big + 1 for v in centre.tolist()], [v * big + 7 for v in centre.tolist()],
+    yield "big", Program(U, [v * big + 1 for v in centre.tolist()],
+        [v * big + 7 for v in centre.tolist()],
                          [v * big for v in spread.tolist()])  # fmt: skip
 
 

@@ -39,7 +39,11 @@ def test_the_noise_is_what_the_release_says(services: Services) -> None:
     expected = profile_forecast(services, "people", epsilon=4.0)["columns"]
     released = release_profile(services, "people", epsilon=4.0)["result"]["columns"]
     for name in ("k", "g", "b"):
-        assert 0.5 * expected[name]["count_sd"] < released[name]["count_sd"] <= expected[name]["count_sd"]  # fmt: skip
+        assert (
+            0.5 * expected[name]["count_sd"]
+            < released[name]["count_sd"]
+            <= expected[name]["count_sd"]
+        )
 
 
 def test_a_better_one_is_charged_and_takes_its_place(services: Services) -> None:

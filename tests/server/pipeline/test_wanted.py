@@ -20,7 +20,8 @@ from support.installations.small import Api, Installation
 from support.kinds.examples import FIELDS
 
 WITHOUT_WIDTHS = {
-    "binned_residuals", "cumulative_incidence", "depth_median", "describe", "kruskal", "ks_test", "log_rank", "mann_whitney",
+    "binned_residuals", "cumulative_incidence", "depth_median", "describe", "kruskal", "ks_test",
+    "log_rank", "mann_whitney",
     "proportion_test", "survival_curve",
 }  # fmt: skip
 """Kinds whose plan forecasts the noise of counts or scores, which is no width of what is

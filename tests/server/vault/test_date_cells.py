@@ -17,8 +17,8 @@ import pytest
 from reticent_server.domain.dates import date_days, date_format_error, date_text
 from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema
 from reticent_server.vault.cells import Encoded, Fault, check, encode
-from reticent_server.vault.draft import draft_schema
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 from support.tables.sources import new_url, reader, registered, sql
 
 FIRST, LAST = date_days("1900-01-01"), date_days("2100-12-31")
@@ -46,8 +46,10 @@ def test_days_are_those_of_the_calendar() -> None:
     ("form", "good", "bad"),
     [
         ("%Y-%m-%d", ["2020-01-05", "2020-1-5", "2020-01-05 23:59", "2020-01-05T00:00:00Z"],
-         ["2020-02-30", "2021-02-29", "2020-13-01", "0000-01-01", "2020-00-05", "2020-01-00", "05.01.2020", "2020-01-05x", "", "infinity", "20200105", "٢020-01-05"]),
-        ("%d.%m.%Y", ["5.1.2020", "05.01.2020"], ["31.02.2020", "1.5.20", "5x1x2020", "2020-01-05"]),
+         ["2020-02-30", "2021-02-29", "2020-13-01", "0000-01-01", "2020-00-05", "2020-01-00",
+             "05.01.2020", "2020-01-05x", "", "infinity", "20200105", "٢020-01-05"]),
+        ("%d.%m.%Y", ["5.1.2020", "05.01.2020"],
+            ["31.02.2020", "1.5.20", "5x1x2020", "2020-01-05"]),
         ("%m/%d/%Y", ["01/05/2020"], ["13/05/2020"]),
         ("%Y%m%dT%H%M%S", ["20200105T000000"], ["20200105", "20200105T00"]),
     ],

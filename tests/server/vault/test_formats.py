@@ -21,9 +21,10 @@ import yaml
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.domain.reading import UNSAID, Reading
 from reticent_server.errors import CuratorError
-from reticent_server.vault.draft import Proposal, draft_schema, propose
+from reticent_server.vault.draft import Proposal, propose
 from reticent_server.vault.files import read_blocks
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 
 FRAME = pd.DataFrame(
     {
@@ -132,9 +133,9 @@ def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> Non
     assert read["name"] == ["ä", "b", None, "d"]
     assert read["day"][0] == date(2020, 1, 1)
     assert (
-        'sex: {kind: categorical, label: "Sex of the person", levels: {"Male": ["1"], "Female": ["2"]}'
-        in draft_schema(file)
-    )
+        'sex: {kind: categorical, label: "Sex of the person", levels: {"Male": ["1"], '
+        '"Female": ["2"]}'
+    ) in draft_schema(file)
 
 
 def test_labels_of_strangers_are_one_short_line_of_text(tmp_path: Path) -> None:

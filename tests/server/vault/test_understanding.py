@@ -13,11 +13,12 @@ from reticent_server.domain.reading import PLAIN, STYLES, UNSAID, NumberStyle, R
 from reticent_server.errors import CuratorError
 from reticent_server.vault.column_scan import ColumnScan
 from reticent_server.vault.csv_file import csv_blocks
-from reticent_server.vault.draft import ProposedColumn, draft_schema, propose
+from reticent_server.vault.draft import ProposedColumn, propose
 from reticent_server.vault.files import file_format
 from reticent_server.vault.number_texts import plain_numbers
 from reticent_server.vault.understanding import understood
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 from support.tables.files import GERMAN, PENGUINS
 
 
@@ -251,7 +252,8 @@ def test_files_brought_by_mistake(tmp_path: Path, content: bytes) -> None:
 def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
     schema = tmp_path / "s.yaml"
     schema.write_text(
-        'columns:\n  x: {kind: numeric, lower: 0, upper: 9}\n  g: {kind: categorical, levels: ["a", "b"]}\n'
+        "columns:\n  x: {kind: numeric, lower: 0, upper: 9}\n  g: {kind: categorical, levels: "
+        '["a", "b"]}\n'
     )
     rows = ["1,a", "NA,c", "?,a", "NA,", "2,a,3", "NA,b", "3"]
     with pytest.raises(CuratorError) as refused:

@@ -84,7 +84,12 @@ def test_fits_by_group_and_quantile_stand_below_each_other() -> None:
     result = shown({"groups": [{"level": level, "fits": fits} for level in "ab"], "n": 10})
     (table,) = result.tables
     assert table.heads == ("level", "tau", "terms", "coefficients")
-    assert [row.name for row in table.rows] == ["a · 0.25 · x", "a · 0.75 · x", "b · 0.25 · x", "b · 0.75 · x"]  # fmt: skip
+    assert [row.name for row in table.rows] == [
+        "a · 0.25 · x",
+        "a · 0.75 · x",
+        "b · 0.25 · x",
+        "b · 0.75 · x",
+    ]
     assert [row.cells for row in table.rows] == [("0.25",), ("0.75",)] * 2
 
 
@@ -95,12 +100,20 @@ def test_counts_of_two_columns_stand_crosswise_and_of_three_below_each_other() -
     assert [row.cells for row in table.rows] == [("1", "2"), ("3", "4")]
     three = {"columns": ["a", "b", "c"], "levels": [["x"], ["y"], ["0", "1"]], "values": [[[5, 6]]]}
     (table,) = shown(three).tables
-    assert [(row.name, row.cells) for row in table.rows] == [("x · y · 0", ("5",)), ("x · y · 1", ("6",))]  # fmt: skip
+    assert [(row.name, row.cells) for row in table.rows] == [
+        ("x · y · 0", ("5",)),
+        ("x · y · 1", ("6",)),
+    ]
 
 
 def test_a_grid_is_never_a_column_of_what_terms_name() -> None:
     """Cuts and slopes of one number are of different things; the hazards inside are of the cuts."""
-    fit = {"terms": ["x", "z"], "coefficients": [1.0, 2.0], "cuts": [3.0, 9.0], "baseline": {"hazards": [0.1, 0.2]}}  # fmt: skip
+    fit = {
+        "terms": ["x", "z"],
+        "coefficients": [1.0, 2.0],
+        "cuts": [3.0, 9.0],
+        "baseline": {"hazards": [0.1, 0.2]},
+    }
     tables = {table.title or ", ".join(table.columns): table for table in laid_out(fit).tables}
     assert list(tables) == ["coefficients", "cuts", "baseline"]
     assert tables["baseline"].labels == (("cuts", (3.0, 9.0)),)

@@ -76,6 +76,13 @@ def test_one_column_or_two_fit_into_a_line_of_a_form(columns: str | list[str]) -
     assert given(controls(kind), written) == {"cluster": columns}
 
 
+def test_sets_of_columns_are_lines_of_a_form() -> None:
+    kind = next(each for each in OFFERED if each.name == "synthetic")
+    written = texts(controls(kind), {"cliques": [["g", "h"], ["y"]]})
+    assert list(written.values()) == ["g, h\ny"]
+    assert given(controls(kind), written) == {"cliques": [["g", "h"], ["y"]]}
+
+
 @pytest.mark.slow
 def test_every_kind_has_a_page_and_a_forecast(bench: Bench) -> None:
     """By its first example, on the table that examples are about; nothing is charged."""
@@ -269,7 +276,9 @@ def test_every_point_of_a_forecast_has_its_price(bench: Bench) -> None:
 def targets_on(page: str) -> list[tuple[str, str, str]]:
     """(first line, width, link) of each target on a page; none where there is one only."""
     table = page.partition('<table class="cards targets"')[2].partition("</table>")[0]
-    return re.findall(r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table)  # fmt: skip
+    return re.findall(
+        r"<tr[^>]*><th[^>]*>([^<]*)</th><td[^>]*>([^<]*)</td><td[^>]*>(.*?)</td></tr>", table
+    )
 
 
 @pytest.mark.slow

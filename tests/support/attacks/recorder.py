@@ -179,8 +179,8 @@ def _numbered(release: Any, recorder: Recorder) -> Any:
 
 def _noting(rho: Any, recorder: Recorder) -> Any:
     def noted(step: SumStep) -> Any:
-        """Of a step by groups, which asks what each group's costs, the step itself; once, where it is
-        priced in two ways.
+        """Of a step by groups, which asks what each group's costs, the step itself; once, where it
+        is priced in two ways.
         """
         if recorder.pricing:
             return rho(step)

@@ -79,7 +79,7 @@ def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], flo
             return
         (node, low, high), rest = tasks[0], tasks[1:]
         inside = quantile_tree.meeting(cumulative[low : high + 2], low, part.repeats)
-        levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.shared)
+        levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.fractional)
         for offset, p in enumerate(probabilities(levels, ladder)):
             cell = low + offset
             left, right = node.children(exact)

@@ -33,9 +33,10 @@ COLUMNS = (
 def clustered_table(
     n: int, icc: float, seed: int, *, skewed: bool = False, years: float = 0.0
 ) -> dict[str, Any]:
-    """y = 1 + x + z + error of variance 1, a share `icc` of which is common to a cluster, as is half
-    of the variance of x; b: 0/1 of a logit that shares as much, c: counts and a: amounts of a log link that do. skewed:
-    exponential errors. years: the share that is common to a level of t."""
+    """y = 1 + x + z + error of variance 1, a share `icc` of which is common to a cluster, as is
+    half of the variance of x; b: 0/1 of a logit that shares as much, c: counts and a: amounts of a
+    log link that do. skewed: exponential errors. years: the share that is common to a level of
+    t."""
     rng = np.random.default_rng(seed)
     g = rng.integers(0, G, n)
     common, own = rng.normal(size=G)[g], rng.normal(size=n)

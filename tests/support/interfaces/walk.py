@@ -2,10 +2,10 @@
 """Somebody at a page for the first time, step by step: what is done, how long it takes a person,
 and how long the machine.
 
-A person's time is the keystroke-level model's (Card, Moran & Newell 1980): .28 s a key, for somebody
-who types now and then; 1.1 s to point at something and .2 s to press; .4 s from the mouse to the
-keys; 1.35 s to think before each step. Beside it whatever is new on a page is read: 250 words a
-minute, up to half a minute a page.
+A person's time is the keystroke-level model's (Card, Moran & Newell 1980): .28 s a key, for
+somebody who types now and then; 1.1 s to point at something and .2 s to press; .4 s from the mouse
+to the keys; 1.35 s to think before each step. Beside it whatever is new on a page is read: 250
+words a minute, up to half a minute a page.
 """
 
 from __future__ import annotations

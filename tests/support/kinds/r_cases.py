@@ -2,7 +2,8 @@
 """What R's analyses of a study are compared with: released studies, and what the Python client
 makes of them.
 
-    cd tests && python -m support.kinds.r_cases            the Python client's answers about the fixture's studies
+    cd tests && python -m support.kinds.r_cases            the Python client's answers about the
+                                                           fixture's studies
     cd tests && python -m support.kinds.r_cases --studies  about new studies
 
 Writes r/tests/testthat/study.json: `studies`, releases as the server sends them, by name, and
@@ -64,7 +65,8 @@ def _corr(study: Study, **arguments: Any) -> dict[str, Any]:
 def _partial(study: Study, **arguments: Any) -> dict[str, Any]:
     found = study.partial_corr(**arguments)
     return {
-        "value": found.value, "bse": found.bse, "privacy_bse": found.privacy_bse, "p_value": found.pvalue,
+        "value": found.value, "bse": found.bse, "privacy_bse": found.privacy_bse,
+        "p_value": found.pvalue,
         "interval": found.conf_int(),
     }  # fmt: skip
 
@@ -110,7 +112,8 @@ def _end(value: float) -> float | str:
 def _mediation(study: Study, **arguments: Any) -> dict[str, Any]:
     found = study.mediation(**arguments)
     return {
-        "values": found.values, "bse": found.bse, "privacy_bse": found.privacy_bse, "p_values": found.pvalues,
+        "values": found.values, "bse": found.bse, "privacy_bse": found.privacy_bse,
+        "p_values": found.pvalues,
         "intervals": found.conf_int(),
     }  # fmt: skip
 
@@ -118,7 +121,8 @@ def _mediation(study: Study, **arguments: Any) -> dict[str, Any]:
 def _robustness(study: Study, **arguments: Any) -> dict[str, Any]:
     found = study.robustness(**arguments)
     return {
-        "term": found.term, "formulas": list(found.formulas), "values": found.values, "bse": found.bse,
+        "term": found.term, "formulas": list(found.formulas), "values": found.values,
+        "bse": found.bse,
         "intervals": found.conf_int(),
     }  # fmt: skip
 
@@ -203,13 +207,17 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     """(study, group, analysis, arguments)."""
     y, ols = "log(price)", "ols"
     for formula in (
-        f"{y} ~ size + grade", "log( price )~C(town)*size + near", f"{y} ~ size + I(size ** 2) - grade", f"{y} ~ 0 + size + grade",
-        f"{y} ~ -1 + town + size:town", f"{y} ~ 1", "near ~ size", 'C(town)[b] ~ C(town, ref="a")[c] + size', "I(size**2) ~ size + lot - size",
+        f"{y} ~ size + grade", "log( price )~C(town)*size + near",
+        f"{y} ~ size + I(size ** 2) - grade", f"{y} ~ 0 + size + grade",
+        f"{y} ~ -1 + town + size:town", f"{y} ~ 1", "near ~ size",
+        'C(town)[b] ~ C(town, ref="a")[c] + size', "I(size**2) ~ size + lot - size",
     ):  # fmt: skip
         yield HOUSES, None, ols, {"formula": formula}
     for formula in (
-        f"{y} + size", f"{y} ~ nothing", f"{y} ~ size + {y}", "town ~ size", f"{y} ~ size +", f"{y} ~ size + + lot",
-        f"{y} ~ (size", f"{y} ~ 0", f"{y} ~ size | lot", f"{y} ~ size:lot", f"{y} ~ size | lot | near",
+        f"{y} + size", f"{y} ~ nothing", f"{y} ~ size + {y}", "town ~ size", f"{y} ~ size +",
+        f"{y} ~ size + + lot",
+        f"{y} ~ (size", f"{y} ~ 0", f"{y} ~ size | lot", f"{y} ~ size:lot",
+        f"{y} ~ size | lot | near",
     ):  # fmt: skip
         yield HOUSES, None, ols, {"formula": formula}
     few = [y, "size", "grade", "lot"]
@@ -272,10 +280,13 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     for model in (
         f"big =~ size + grade + {y}; lot ~~ near",
         f"big =~ size + a*grade + {y}\nbig ~ b*lot + near; t := a*b^2 - 1 # a comment",
-        f"size ~ a*lot + near; grade ~ b*size; {y} ~ grade + c*size; ab := a*b; all := (ab + a*c)/2",
+        (f"size ~ a*lot + near; grade ~ b*size; {y} ~ grade + c*size; ab := a*b; all := (ab + "
+            "a*c)/2"),
         f"big =~ NA*size + u*grade + u*{y}; big ~~ 1*big; grade ~~ 0*lot; size ~~ near",
-        "big =~ size + grade; big ~ lot", "big = size", "size ~ ", "big =~ 2*3*size", "size ~ 1", "size =~ grade + lot + near",
-        "size ~ lot; size ~ lot", "size ~ a*lot; b := a*z", "size ~ lot; a == b", "size ~ 'a'*lot", "size ~ town", "b := 1",
+        "big =~ size + grade; big ~ lot", "big = size", "size ~ ", "big =~ 2*3*size", "size ~ 1",
+        "size =~ grade + lot + near",
+        "size ~ lot; size ~ lot", "size ~ a*lot; b := a*z", "size ~ lot; a == b", "size ~ 'a'*lot",
+        "size ~ town", "b := 1",
         "f =~ size + grade; g =~ lot + near; f ~~ g; f ~ g",
     ):  # fmt: skip
         yield HOUSES, None, "sem", {"model": model, "std_lv": False}

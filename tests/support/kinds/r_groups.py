@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What R's Table 1 and differences of groups are compared with: releases, and what the Python client
-makes of them.
+"""What R's Table 1 and differences of groups are compared with: releases, and what the Python
+client makes of them.
 
-    cd tests && python -m support.kinds.r_groups     the Python client's answers about the fixture's releases
+    cd tests && python -m support.kinds.r_groups     the Python client's answers about the
+                                                     fixture's releases
 
 Writes r/tests/testthat/groups.json: `releases` by name, `tests` (each description's standardised
-differences and p-values by column), `differences` (by adjustment) and `brier`. Releases are made anew
-where the file has none.
+differences and p-values by column), `differences` (by adjustment) and `brier`. Releases are made
+anew where the file has none.
 """
 
 import json
@@ -51,7 +52,8 @@ def releases() -> dict[str, Any]:
         "yes": (rng.random(ROWS) < 0.2 + 0.2 * two) * 1.0,
     }
     columns = [
-        plain.boolean("two"), plain.factor("four", "abcd"), plain.numeric("x", -8, 8), plain.numeric("wide"),
+        plain.boolean("two"), plain.factor("four", "abcd"), plain.numeric("x", -8, 8),
+        plain.numeric("wide"),
         plain.factor("level", "uvw"), plain.boolean("yes"),
     ]  # fmt: skip
     described = ("x", "wide", "level", "yes")

@@ -86,8 +86,10 @@ def _of_persons(effects: Literal["person"] | None) -> dict[str, Any]:
 def _released(table: Any, holes: Any, query: Study, epsilon: float) -> dict[str, Any]:
     absent = ("NA",) if holes else ()
     columns = [
-        plain.numeric("price", 1e-3, 1e5), plain.numeric("size", -10, 20, absent), plain.numeric("grade", -10, 20),
-        plain.numeric("lot", -10, 30), plain.factor("town", "abc"), plain.boolean("near"), plain.numeric("gains", 0, 1e5),
+        plain.numeric("price", 1e-3, 1e5), plain.numeric("size", -10, 20, absent),
+        plain.numeric("grade", -10, 20),
+        plain.numeric("lot", -10, 30), plain.factor("town", "abc"), plain.boolean("near"),
+        plain.numeric("gains", 0, 1e5),
     ]  # fmt: skip
     plan = plain.planned(table, columns, query, epsilon)
     return dict(plain.read(query, drive(plan.run(), plain.whole(table, holes)).result).release)

@@ -23,7 +23,8 @@ columns:
   ended:       {kind: categorical, levels: [listed, sold, withdrawn]}
 """
 COLUMNS = (
-    "price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront", "days", "sold",
+    "price", "sqft_living", "bedrooms", "grade", "condition", "yr_built", "waterfront", "days",
+    "sold",
     "quarter", "station", "ended",
 )  # fmt: skip
 

@@ -22,7 +22,8 @@ TIMEOUT_SECONDS = 5.0
 that."""
 
 EXCHANGE_SECONDS = 15.0
-"""For a whole exchange: a reply whose headers or body come a byte at a time keeps no thread longer."""
+"""For a whole exchange: a reply whose headers or body come a byte at a time keeps
+no thread longer."""
 
 CONNECTIONS = 8
 """At once, to the provider: forged sign-ins cannot make this server open more."""
@@ -66,6 +67,7 @@ class Fetcher:
         return self._sent("POST", url, {**headers, **form}, body)
 
     def close(self) -> None:
+        """Ends the connections; the next fetch opens new ones."""
         with self._lock:
             if self._client is not None:
                 self._client.close()

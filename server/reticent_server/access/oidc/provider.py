@@ -71,6 +71,7 @@ class Provider:
         return self._fetcher.post(self.metadata().token, headers, body)
 
     def close(self) -> None:
+        """Ends the connections to the identity provider."""
         self._fetcher.close()
 
     def _read_metadata(self) -> Metadata:

@@ -47,4 +47,5 @@ class SingleSignOn:
         return principal
 
     def close(self) -> None:
+        """Ends the connections to the identity provider."""
         self.provider.close()

@@ -89,6 +89,7 @@ class AsymptoticPlan(Planned):
 
     @property
     def n(self) -> int:
+        """The public number of records."""
         return self.pilot.facts.n
 
     @property

@@ -80,6 +80,7 @@ class InfluencePlan(Planned):
 
     @property
     def n(self) -> int:
+        """The public number of records."""
         return self.pilot.facts.n
 
     @property

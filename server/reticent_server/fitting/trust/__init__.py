@@ -3,10 +3,9 @@
 it.
 
 A rule takes ratios of an error to what it is an error of, and gives a TrustVerdict: intervals or
-none, and the sentences that say why. Thresholds stand in one table (trust.thresholds), each with its
-unit, its reason and the figure that chose it. Everything is a function of released or public
-values.
-"""
+none, and the sentences that say why. Thresholds stand in one table (trust.thresholds), each with
+its unit, its reason and the figure that chose it. Everything is a function of released or public
+values."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from reticent_server.fitting.trust.thresholds import (
     HEAVY,
     INFORMATION_NOISE,
     JACOBIAN_NOISE,
+    JUMP_SLOPE,
     LEAST_CLUSTERS,
     LEAST_DISPERSION,
     LEAST_EVENTS,
@@ -39,6 +39,7 @@ from reticent_server.fitting.trust.thresholds import (
     NOISE_ALONE,
     NOISE_DOMINATES,
     PLAIN_NOISE_ALONE,
+    RESIDUALS_SEEN,
     RESOLVED,
     SEPARATED,
     SKEWED,
@@ -53,12 +54,18 @@ from reticent_server.fitting.trust.words import (
     CLUSTERS_NOT_TOLD,
     CLUSTERS_TOLD,
     CURVATURE_DOUBTED,
+    FEW_ALLOWED,
     FEW_CLUSTERS,
+    FEW_DECIDE,
     FEW_EVENTS,
     FEW_IN_GROUP,
     FEW_PERSONS,
     FEW_UNITS,
+    HEAVY_JUMP,
+    HIDDEN_JUMP,
     INFORMATION_UNKNOWN,
+    NO_JUMP,
+    NOISY_JUMP,
     NOT_ARRIVED,
     SAME_IN_ALL_ROWS,
     SPREAD_UNKNOWN,
@@ -408,21 +415,10 @@ def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
     records; told: whether that is known well enough for an interval.
     """
     if not told:
-        return [
-            (
-                f"About {records:.0f} records decide this correlation: it may be anything from -1 to 1, "
-                'and is not tested. Ask for method="spearman", for the correlation with a logarithm '
-                "of what has the long tail, or for a larger epsilon."
-            )
-        ]
+        return [FEW_DECIDE.format(records=records)]
     if share <= CUT_TOLD.value:
         return []
-    return [
-        (
-            f"Half or more of the standard error allows for about {records:.0f} records far from the "
-            'middle, which are cut; method="spearman" does not depend on them.'
-        )
-    ]
+    return [FEW_ALLOWED.format(records=records)]
 
 
 def eventless(events: FloatArray | None) -> BoolArray | None:
@@ -468,3 +464,43 @@ def coefficients(
     """
     estimable = identified & (privacy <= NOISE_ALONE.value * sampling)
     return CoefficientFlags(estimable, estimable & (privacy > NOISE_DOMINATES.value * sampling))
+
+
+def jump_tail(slope: float | None, seen: float, *, told: bool, bounded: bool) -> TrustVerdict:
+    """Whether what a cut takes from a jump is known. told: whether influences of both signs are
+    clear of noise somewhere. slope: of residuals, a standard deviation above its estimate, None
+    where it is not clear of noise. seen: the share of residuals from which on noise hides them.
+    bounded: whether public bounds leave no room for a tail.
+    """
+    if bounded:
+        return SOUND
+    if not told or seen > RESIDUALS_SEEN.value:
+        return _declined(HIDDEN_JUMP)
+    light = slope is None or slope >= JUMP_SLOPE.value
+    return SOUND if light else _declined(HEAVY_JUMP)
+
+
+def jump(
+    *,
+    known: bool,
+    spread: bool,
+    tail: TrustVerdict,
+    allowance: float,
+    sampling: float,
+    privacy: float,
+) -> TrustVerdict:
+    """Of a jump at a cut-off. known, spread: whether moments of both sides, and the sum of squared
+    influences, are clear of their noise. tail: of jump_tail. allowance, sampling, privacy: its
+    standard errors.
+    """
+    if not known:
+        return _declined(NO_JUMP)
+    if not spread:
+        return _declined(HIDDEN_JUMP)
+    if not tail.intervals:
+        return tail
+    if allowance > CUT_ALLOWANCE.value * float(np.hypot(sampling, privacy)):
+        return _declined(HEAVY_JUMP)
+    if privacy > PLAIN_NOISE_ALONE.value * sampling:
+        return _declined(NOISY_JUMP.format(times=PLAIN_NOISE_ALONE.value))
+    return SOUND

@@ -59,13 +59,17 @@ TAIL_INDEX = Threshold(
 )
 BULK_INDEX = Threshold(
     1.2,
-    "index of the tail of scores over the last factor of four above its noise, a standard deviation below its estimate",
-    "wealth has .8 to 1.2 and weeks of injury .5 to .9, with wrong intervals; delays 1.1 to 1.6, home runs 1.2 to 1.7, wages 1.6 and more, with right ones",
+    "index of the tail of scores over the last factor of four above its noise, a standard "
+    "deviation below its estimate",
+    "wealth has .8 to 1.2 and weeks of injury .5 to .9, with wrong intervals; delays 1.1 to 1.6, "
+    "home runs 1.2 to 1.7, wages 1.6 and more, with right ones",
 )
 SQUARES_INDEX = Threshold(
     1.4,
     "the same of squared lengths, of which moments are made",
-    "hourly wages with a few in thousands have .9 to 1.25 and a correlation that is .046 off, delays, incomes and lot areas .7 to 1.1; of ten pairs whose intervals hold it was 1.6 and more",
+    "hourly wages with a few in thousands have .9 to 1.25 and a correlation that is .046 off, "
+    "delays, incomes and lot areas .7 to 1.1; of ten pairs whose intervals hold it was 1.6 and "
+    "more",
 )
 CUT_ALLOWANCE = Threshold(
     3.0,
@@ -88,12 +92,14 @@ SURPRISE = Threshold(
 LEAST_FACTOR = Threshold(
     0.9,
     "of the curvature that is expected and measured",
-    "standard errors that are off by less than a tenth are those of a 95 % interval that covers .93",
+    "standard errors that are off by less than a tenth are those of a 95 % interval that covers "
+    ".93",
 )
 DOUBT = Threshold(
     3 / 4,
     "chance of a smaller curvature than LEAST_FACTOR of that",
-    "of 12 fits of house prices it was above in 12, of wages, scores and delays in none of 80; it is 1/2 before any step",
+    "of 12 fits of house prices it was above in 12, of wages, scores and delays in none of 80; it "
+    "is 1/2 before any step",
 )
 INFORMATION_NOISE = Threshold(
     1.0,
@@ -121,7 +127,8 @@ LEAST_PERSONS = Threshold(
 LEAST_CLUSTERS = Threshold(
     10.0,
     "levels with records, of a variance between them",
-    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 to .90",
+    "with 20 unequal ones the textbook's own intervals of what varies between clusters cover .85 "
+    "to .90",
 )
 CLUSTER_NOISE = Threshold(
     20.0,
@@ -317,4 +324,18 @@ RANK_ODDS = Threshold(
     100.0,
     "to one, against a rank that is off by more than RANK_ERROR",
     "each quartile is then misplaced once in a hundred releases",
+)
+JUMP_SLOPE = Threshold(
+    1.6,
+    "slope of the number of residuals of a side and sign beyond a length, over the last factor of "
+    "four above its noise, a standard deviation above its estimate, of a jump",
+    "normal residuals have 2 and more, exponential ones 1.4 to 2.8; lognormal ones of sigma = 1.5 "
+    "and Pareto tails of index 1.5 to 2 .6 to 1.5, with intervals at n = 10,000 and epsilon = 1 "
+    "that covered .4 to .9",
+)
+RESIDUALS_SEEN = Threshold(
+    0.01,
+    "of the residuals, a standard deviation of the noise of how many are beyond a length, of a "
+    "jump",
+    "at .007 slopes of one side and sign still tell a heavy tail from a light one",
 )

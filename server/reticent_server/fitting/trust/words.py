@@ -7,13 +7,14 @@ FEW_PERSONS = (
     "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
 )
 FEW_CLUSTERS = (
-    "No intervals are given: fewer than 10 clusters have records that are told from none. Take a column with "
-    "more levels, or ask for errors by row and for the column as a factor in the formula."
+    "No intervals are given: fewer than 10 clusters have records that are told from none. Take a "
+    "column with more levels, or ask for errors by row and for the column as a factor in the "
+    "formula."
 )
 CLUSTERS_HIDDEN = (
-    "Noise hides by how much clusters widen the intervals of {names}: none is given. A larger epsilon, "
-    "fewer terms or a column with fewer levels (10 at least) would help; or put the column in the formula as a factor, "
-    "and ask for errors by row."
+    "Noise hides by how much clusters widen the intervals of {names}: none is given. A larger "
+    "epsilon, fewer terms or a column with fewer levels (10 at least) would help; or put the "
+    "column in the formula as a factor, and ask for errors by row."
 )
 FEW_UNITS = (
     "No interval is known: fewer than 10 sampling units have records that are told from none. Name "
@@ -25,12 +26,14 @@ UNITS_HIDDEN = (
 )
 NO_WEIGHTS = "No interval is known: the sum of weights is not above its noise."
 CLUSTERS_TOLD = (
-    "Errors by {column}: where records of a level have nothing in common, sampling errors are about {wider:.2g} times "
-    "those by row, as noise hides that they have nothing; the more levels multiply them, the less noise adds."
+    "Errors by {column}: where records of a level have nothing in common, sampling errors are "
+    "about {wider:.2g} times those by row, as noise hides that they have nothing; the more levels "
+    "multiply them, the less noise adds."
 )
 CLUSTERS_NOT_TOLD = (
-    "Errors by {column}: intervals are expected only of coefficients whose variance the levels of {column} "
-    "multiply by {effect:.2g} or more. A larger epsilon, fewer terms or a column with fewer levels would help."
+    "Errors by {column}: intervals are expected only of coefficients whose variance the levels of "
+    "{column} multiply by {effect:.2g} or more. A larger epsilon, fewer terms or a column with "
+    "fewer levels would help."
 )
 UNSETTLED = (
     "No intervals are given: the mean response bends, and with so much noise the fit may still "
@@ -47,8 +50,9 @@ NOT_ARRIVED = (
     "or the logarithm of a regressor with a long tail would help."
 )
 CURVATURE_DOUBTED = (
-    "No intervals are given: the steps of the fit contradict the curvature that its standard errors would rest on. A larger epsilon, fewer terms "
-    "or the logarithm of a regressor with a long tail would help."
+    "No intervals are given: the steps of the fit contradict the curvature that its standard "
+    "errors would rest on. A larger epsilon, fewer terms or the logarithm of a regressor with a "
+    "long tail would help."
 )
 SAME_IN_ALL_ROWS = (
     "With person effects a term that is the same in all rows of a person, or nearly, is not "
@@ -75,19 +79,45 @@ BENT = (
 )
 TIED_ROBUST = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no "
-    "standard error: no "
-    'intervals are given. Ask for loss="squared", or model whether the response differs from that value.'
+    'standard error: no intervals are given. Ask for loss="squared", or model whether the response '
+    "differs from that value."
 )
 TIED_QUANTILE = (
     "Many records have the same response, so quantiles jump from value to value and have no "
-    "standard error: no "
-    "intervals are given. Model whether the response exceeds a value (a binomial GLM) instead."
+    "standard error: no intervals are given. Model whether the response exceeds a value (a "
+    "binomial GLM) instead."
 )
 PAIR_HIDDEN = (
-    "No test and no interval is expected: the noise hides that the columns vary. Ask for a larger epsilon, "
-    'or for method="spearman".'
+    "No test and no interval is expected: the noise hides that the columns vary. Ask for a larger "
+    'epsilon, or for method="spearman".'
+)
+FEW_DECIDE = (
+    "About {records:.0f} records decide this correlation: it may be anything from -1 to 1, and is "
+    'not tested. Ask for method="spearman", for the correlation with a logarithm of what has the '
+    "long tail, or for a larger epsilon."
+)
+FEW_ALLOWED = (
+    "Half or more of the standard error allows for about {records:.0f} records far from the "
+    'middle, which are cut; method="spearman" does not depend on them.'
 )
 CONSTANT = (
-    "A column does not vary by more than the noise, so the correlation may be anything from -1 to 1, "
-    "and is not tested. Ask for a larger epsilon; a constant column has no correlation."
+    "A column does not vary by more than the noise, so the correlation may be anything from -1 to "
+    "1, and is not tested. Ask for a larger epsilon; a constant column has no correlation."
+)
+NO_JUMP = (
+    "The jump is not identifiable: near the cut-off are too few records for the noise of their "
+    "moments. Raise epsilon, or widen the bandwidth."
+)
+NOISY_JUMP = (
+    "The jump's noise is more than {times:g} times its sampling error, so there is no interval: "
+    "raise epsilon, or widen the bandwidth."
+)
+HIDDEN_JUMP = (
+    "The noise hides whether a few records far from the lines decide the jump, so there is no "
+    "interval: ask for a larger epsilon or bandwidth, or about whether the response exceeds a "
+    "value."
+)
+HEAVY_JUMP = (
+    "A few records far from the lines may decide the jump, so there is no interval: ask about a "
+    "logarithm of the response, about whether it exceeds a value, or for a larger epsilon."
 )

@@ -47,6 +47,7 @@ class FittedModel:
 
     @property
     def response(self) -> Term:
+        """The term on the left of the formula. Raises RuntimeError where there is none."""
         if self.design.response is None:
             raise RuntimeError("a fit has a response")
         return self.design.response

@@ -52,9 +52,8 @@ from reticent_server.numerics.grids import repeats
 SHARE = 0.15  # of ρ, for the bins: with .05 a bin in five had few records at n = 2,000, ε = 1
 PROBABILITIES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)  # three levels of a recursion
 LEAST_BINS, MOST_BINS = 4, 20
-PRECISION = (
-    4.0  # residual standard deviations over the noise of a bin's mean residual, of the least bin
-)
+# residual standard deviations over the noise of a bin's mean residual, of the least bin
+PRECISION = 4.0
 WEIGHT = 1.0  # a: residuals have a mean near the centre of their range
 
 
@@ -113,6 +112,7 @@ class BinnedResidualsPlan(Planned):
 
     @property
     def part(self) -> GramSum:
+        """The sums by bin that are released."""
         return self._part(self.bins)
 
     @property

@@ -78,7 +78,8 @@ LEANING = 0.2  # of ‖G‖₂ E: on 13 pairs of real tables it was 0 to .2
 TYPICAL = 3.7  # C of a plan where noise hides the pair: 1 of 1,000 normal pairs is farther
 _CLEAR = 30.0
 """Records over half of those beyond C, from which a plan takes C as of normal pairs: forecasts are
-then .85 to 1.1 of the released noise (n = 500 to 20,000, epsilon .5 to 4), below .6 to .8 with TYPICAL."""
+then .85 to 1.1 of the released noise (n = 500 to 20,000, epsilon .5 to 4), below .6 to
+.8 with TYPICAL."""
 _UNIT = 2.0  # the mean of ‖w‖² of white pairs
 _NORMAL_SQUARES = 8.0  # the mean of ‖w‖⁴ of normal ones
 _FLOOR = 2.0  # noise of an eigenvalue that a whitening counts at least
@@ -90,8 +91,8 @@ ESTIMAND = "Pearson's correlation"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairMoments:
-    """Released: N, mean (2,) and covariance (2, 2) of w; s: the noise of an entry of the diagonal of
-    the sums, a: the weight of a record's 1.
+    """Released: N, mean (2,) and covariance (2, 2) of w; s: the noise of an entry of the diagonal
+    of the sums, a: the weight of a record's 1.
     """
 
     N: float
@@ -119,6 +120,7 @@ class PairEstimate:
 
     @classmethod
     def of(cls, frame: PairFrame, moments: PairMoments) -> "PairEstimate":
+        """From released moments: r by the covariance in the data's units, floored by its noise."""
         V = floored(moments.covariance, max(moments.s / moments.N, _LEAST))
         B = np.linalg.inv(frame.W)
         S = B @ V @ B.T
@@ -139,6 +141,7 @@ class PairEstimate:
         return self.moments.s**2 * (float(np.sum(self.G**2)) + of_mean) / self.moments.N**2
 
     def allowance(self, cut: RowCut) -> float:
+        """What the cut of the largest scores may have moved r by. cut: the released one."""
         return LEANING * self.most * cut.excess / self.moments.N
 
 

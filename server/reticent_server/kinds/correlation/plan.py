@@ -73,6 +73,7 @@ class ScoreMoments:
 
     @property
     def r(self) -> float:
+        """The correlation of the scores, within ±1."""
         return float(np.clip(self.C / (self.N * sqrt(self.v[0] * self.v[1])), -1.0, 1.0))
 
     def noise(self, r: FloatArray) -> FloatArray:

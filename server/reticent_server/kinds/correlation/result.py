@@ -24,6 +24,9 @@ class CorrelationQuestion(Protocol):
     """What a correlation asks beside its columns."""
 
     @property
-    def alternative(self) -> str: ...
+    def alternative(self) -> str:
+        """ "two-sided", "less" or "greater", of the correlation against 0."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the interval of the correlation."""

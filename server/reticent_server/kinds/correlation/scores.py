@@ -26,6 +26,7 @@ class Grade:
     shares: tuple[float, ...]
 
     def of(self, block: Block) -> FloatArray:
+        """(rows,) the share of records below each value, by public interpolation."""
         return np.interp(block.columns[self.column], self.values, self.shares)
 
 

@@ -15,8 +15,9 @@ z is a function of all groups' counts h. A count of group g′ moves it by
 and the delta method gives its covariance as that of the curves: Σ_k h_k G_k G_kᵀ for persons, drawn
 at random, and G Σ Gᵀ for the noise. In contrasts of G − 1 groups, zᵀV⁻¹z is referred to χ² with
 G − 1 degrees of freedom. The first part is the variance of the influence functions of z, consistent
-under the hypothesis and beyond it; Gray (1988) and cmprsk::cuminc plug the hypothesis into it. Events are compared up
-to the last interval in which all groups' numbers at risk are above their noise.
+under the hypothesis and beyond it; Gray (1988) and cmprsk::cuminc plug the hypothesis into it.
+Events are compared up to the last interval in which all groups' numbers at risk are
+above their noise.
 
 Post-processing of one release. Source: Gray (1988), Annals of Statistics 16.
 """
@@ -36,8 +37,9 @@ _LEAST = 1e-9  # persons²: a covariance that is smaller has no inverse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrayTest:
-    """Of one cause: statistic, referred to χ² with df degrees of freedom. observed_minus_expected: of each of the levels,
-    noisy events beyond what one subdistribution hazard leads to expect, up to the time `until`. privacy_share: of the statistic's variance that is noise.
+    """Of one cause: statistic, referred to χ² with df degrees of freedom. observed_minus_expected:
+    of each of the levels, noisy events beyond what one subdistribution hazard leads to expect, up
+    to the time `until`. privacy_share: of the statistic's variance that is noise.
     """
 
     cause: str

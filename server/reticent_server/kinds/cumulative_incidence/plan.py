@@ -26,8 +26,8 @@ from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.curve import TimeGrid
 from reticent_server.mechanisms import running_counts
 
-# planned milliseconds, of which deadline_shares takes a twentieth: of a curve, of one in each of two
-# intervals, and of Gray's test of twenty pairs of groups; measured with up to 200 groups
+# planned milliseconds, of which deadline_shares takes a twentieth: of a curve, of one in each of
+# two intervals, and of Gray's test of twenty pairs of groups; measured with up to 200 groups
 _CURVE_MS, _INTERVALS_A_MS, _PAIRS_A_MS = 10, 2, 20
 
 

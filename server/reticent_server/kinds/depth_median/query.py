@@ -10,9 +10,8 @@ from pydantic import Field, Strict
 from reticent_server.domain.query import Query
 from reticent_server.kinds.fields import Name, Positive
 
-MAX_COLUMNS = (
-    8  # the certificate's linear programs grow with the columns; beyond 8 a reply is unlikely
-)
+# the certificate's linear programs grow with the columns; beyond 8 a reply is unlikely
+MAX_COLUMNS = 8
 MOST_DIRECTIONS = 1000  # of the projections, each of which is sorted
 
 

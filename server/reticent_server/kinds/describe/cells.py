@@ -8,7 +8,9 @@ otherwise σ²‖a‖².
 *A ratio* m = a·c/d·c (a share: a the level, d all levels; a mean: a the values, d = 1): a·c − m d·c
 has noise of mean 0 and a known variance η at any true counts, so with N = d·c
 
-    Var = s²/N + η(a − m d)/N²,   s² = p̃(1 − p̃) of a share, p̃ = (Np + 2)/(N + 4) (Agresti & Coull), or the counts' variance.
+    Var = s²/N + η(a − m d)/N²,
+
+s² = p̃(1 − p̃) of a share, p̃ = (Np + 2)/(N + 4) (Agresti & Coull), or the counts' variance.
 
 *A quantile* at p by inverting tests of "the share at or below x is p" at the upper end of each bin
 k: D_k = (1 − p)Σ_{j≤k}c_j − pΣ_{j>k}c_j has the mean N(F_k − p) and, under the hypothesis, the

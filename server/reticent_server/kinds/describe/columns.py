@@ -37,10 +37,8 @@ from reticent_server.kinds.shared.ranges import ClipRange, clip_range, declared_
 from reticent_server.kinds.shared.tables import Axis, level_axis
 
 FEW = 12  # values: √(12/3) = 2
-LEAST_BINS, MOST_BINS = (
-    8,
-    20,
-)  # of a histogram: quartiles need 8, and more than 20 quantiles are not released
+# of a histogram: quartiles need 8, and more than 20 quantiles are not released
+LEAST_BINS, MOST_BINS = 8, 20
 VISIBLE = 4.0  # standard deviations of the noise that an even share of a group is to have
 
 

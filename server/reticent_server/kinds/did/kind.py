@@ -63,8 +63,8 @@ class Did(Query):
     treated: Annotated[
         Name,
         Field(
-            description="A 0/1 column, or one of two levels. With `start`, who belongs to the treated group, in every row; without it, whether the "
-            "row is one under treatment."
+            description="A 0/1 column, or one of two levels. With `start`, who belongs to the "
+            "treated group, in every row; without it, whether the row is one under treatment."
         ),
     ]
     time: Period

@@ -22,9 +22,8 @@ from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.results import RegressionResult, Share
 from reticent_server.kinds.shared.treatment import TreatmentPlan, indicator
 
-_SMALLEST = (
-    1e-12  # relative eigenvalue at which a covariance is inverted: the statistic stays finite
-)
+# relative eigenvalue at which a covariance is inverted: the statistic stays finite
+_SMALLEST = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

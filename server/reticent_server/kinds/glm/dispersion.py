@@ -6,7 +6,8 @@ With mean score G (in u = Wx̃) and mean χ-score H, both weighted by w, measure
     G = Jy/s − (D/d) J W⁻ᵀe₀ t                 y = W⁻ᵀ(θ* − θ),  t = ln s* − ln s
     H = mean w(ψ_k²(z) − κ_k) = (B/d) e₀ᵀW⁻¹Jy − (P₀₀/d) H_s t,   P = W⁻¹JW⁻ᵀ
 
-    D = ∂E ψ_c/∂ln s,  H_s = ∂(E ψ_k² − κ_k)/∂ln s  at a fixed law;  B = E[2ψ_k 1{|z| < k} T]/s,  T = y/μ
+    D = ∂E ψ_c/∂ln s,  H_s = ∂(E ψ_k² − κ_k)/∂ln s  at a fixed law
+    B = E[2ψ_k 1{|z| < k} T]/s,  T = y/μ
 
 so t = (H − (Bs/d) e₀ᵀW⁻¹G)/((P₀₀/d)(BsD/d − H_s)), and G + (D/d) J W⁻ᵀe₀ t is the score of θ at s*:
 linear in what is released, with a sandwich from the joint meat of (w u q, w χ). Without an
@@ -36,10 +37,12 @@ class GammaDispersion:
     k: float = SCALE_CUT
 
     def bound(self, score: Score) -> float:
+        """max(k² − κ, κ), κ at the score's scale."""
         kappa = self._kappa(score)
         return max(self.k**2 - kappa, kappa)
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) ψ_k²(z) − κ."""
         z = np.clip(quasi(score).residual(y, eta), -self.k, self.k)
         return np.asarray(z * z - self._kappa(score))
 
@@ -47,6 +50,7 @@ class GammaDispersion:
         return gamma_moments(score.scale**2, score.scale**2, self.k)[2]
 
     def step(self, score: Score, J: FloatArray, transform: FloatArray) -> JointStep:
+        """Solves the two equations of the module's docstring for θ and ln s."""
         q, s, c, back = len(J), score.scale, quasi(score).c, np.linalg.inv(transform)
         d = gamma_moments(s * s, s * s, c)[1]
         D, H_s = (_slope(s, cut, which) for cut, which in ((c, 0), (self.k, 2)))

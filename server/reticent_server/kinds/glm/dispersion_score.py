@@ -36,9 +36,8 @@ LEAST, LARGEST = 0.01, 20.0
 """α: below, counts are Poisson's to one part in 100 of a mean of 1; beyond, more than .9 of counts
 with mean 3 are 0."""
 _CUT = 2.0  # c, in √I at the start
-_KNOTS = (
-    0.04  # of η between values that are summed: with .1 the cut's kinks left errors of 2·10⁻⁴ in m
-)
+# of η between values that are summed: with .1 the cut's kinks left errors of 2·10⁻⁴ in m
+_KNOTS = 0.04
 _FINE = 4096  # values of η that records are interpolated between: within 10⁻⁶ of the spline
 _AWAY = 0.15  # of η: of the size of what predictors are off by at the noise that matters
 _WIDEST, _CLOSE = 8.0, 1e-5  # a solution's factor of α, and how close it is in ln α

@@ -8,7 +8,8 @@ kinds.glm.dispersion_score and a the weight of a record (1 or its share; 0 where
     score     a χ                    |·| ≤ B = c + sup|m|       VectorSum  Δ = 2B
     spread    (a²χ²/B², a S/sup S)   ‖·‖ ≤ √2                   VectorSum  Δ = 2√2
 
-    M(α̂ eᵈ) = X/(n k),   k = Σ a S/(n S₁),   se² = (Σa²χ² + sd²)/(n k M′)² + 2d² tr C²/(tr C)² + bᵀPb,   X = Σaχ, sd its noise
+    M(α̂ eᵈ) = X/(n k),   X = Σaχ, sd its noise,   k = Σ a S/(n S₁),
+    se² = (Σa²χ² + sd²)/(n k M′)² + 2d² tr C²/(tr C)² + bᵀPb
 
 M(α) is E χ where counts have the dispersion α, over the public rows' predictors, whose S is S₁;
 M′ = dM/dln α at α̂. A straight line with the slope S in its place left α wrong by 5 % where α₁ is

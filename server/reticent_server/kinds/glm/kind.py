@@ -32,24 +32,24 @@ NEWTON_ONLY = (
 WHOLE_ONLY = "by and fit_statistics are for fits without weights, offset and exposure."
 GIVEN_BY_GROUP = "A dispersion is estimated for whole data sets; with by, give dispersion=."
 NEWTON_WHOLE = (
-    'target="likelihood" is for newton; not for the gaussian family (linear_regression with loss="squared"), nor for several levels, which are '
-    "fitted by weighted likelihood."
+    'target="likelihood" is for newton; not for the gaussian family (linear_regression with '
+    'loss="squared"), nor for several levels, which are fitted by weighted likelihood.'
 )
 NOT_BY_GROUP = (
-    'target="likelihood" is not fitted by group: ask for one model with C({by}) and its products with '
-    "the terms that may differ, or for each group by where=, at a charge each; or for "
+    'target="likelihood" is not fitted by group: ask for one model with C({by}) and its products '
+    "with the terms that may differ, or for each group by where=, at a charge each; or for "
     'target="robust" with by.'
 )
 GIVEN_DISPERSION = (
     'With target="likelihood" give dispersion=, or leave target out: it is then estimated.'
 )
 CLUSTER_ONLY = (
-    "cluster is for the newton mechanism, without by and fit_statistics; not for several levels, nor for the gaussian "
-    "family (linear_regression has it)."
+    "cluster is for the newton mechanism, without by and fit_statistics; not for several levels, "
+    "nor for the gaussian family (linear_regression has it)."
 )
 CLUSTER_DISPERSION = (
-    "cluster needs a given dispersion=. Or ask for the poisson family: its errors by cluster hold whatever the "
-    "counts' variance is."
+    "cluster needs a given dispersion=. Or ask for the poisson family: its errors by cluster hold "
+    "whatever the counts' variance is."
 )
 COUNTS_ONLY = "Offset and exposure are for the families of counts: poisson and negative_binomial."
 

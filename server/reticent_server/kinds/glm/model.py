@@ -21,17 +21,28 @@ class ModelQuery(Protocol):
     """What questions about a model have; family None or "gaussian": a linear regression."""
 
     @property
-    def formula(self) -> str: ...
+    def formula(self) -> str:
+        """The model, in the formulas' grammar."""
+
     @property
-    def family(self) -> Family | None: ...
+    def family(self) -> Family | None:
+        """None or "gaussian": a linear regression."""
+
     @property
-    def where(self) -> str | None: ...
+    def where(self) -> str | None:
+        """Which records, None for all."""
+
     @property
-    def tuning(self) -> float | Literal["planned"] | None: ...
+    def tuning(self) -> float | Literal["planned"] | None:
+        """Where residuals are cut; None: the default, "planned": for the smallest error."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the coefficients' intervals."""
+
     @property
-    def dispersion(self) -> float | None: ...
+    def dispersion(self) -> float | None:
+        """α of a negative binomial response; None for other families."""
 
 
 def plan_model(

@@ -44,14 +44,18 @@ NO_LINK = (
 )
 LIKELIHOOD = (
     "what maximum likelihood estimates on all records in use; the scores of the few records with "
-    "the largest ones are cut, and intervals "
-    "allow for it"
+    "the largest ones are cut, and intervals allow for it"
 )
 NO_RISK = (
-    'With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask for family="poisson" of the same 0/1 response with '
-    'target="likelihood": its standard errors allow for the variance of a yes or no.'
+    "With the log link a binomial likelihood is infinite where a risk is 1. For relative risks ask "
+    'for family="poisson" of the same 0/1 response with target="likelihood": its standard errors '
+    "allow for the variance of a yes or no."
 )
-NO_PERSONS = 'target="likelihood" is for tables with one row a person, not several rows: ask for target="robust", which sums a person\'s scores first, or make one row of each person by persons= with features such as mean(x) and any(y).'
+NO_PERSONS = (
+    'target="likelihood" is for tables with one row a person, not several rows: ask for '
+    'target="robust", which sums a person\'s scores first, or make one row of each person by '
+    "persons= with features such as mean(x) and any(y)."
+)
 GlmPlan = FitPlan[Start]
 
 
@@ -76,35 +80,43 @@ class GlmModel:
 
     @property
     def mechanism(self) -> str:
+        """The words for the fit in the reply's guarantee."""
         scores = "scores cut as a whole" if self.whole else "robust quasi-likelihood"
         return f"noisy Newton ({scores}), discrete Gaussian sums"
 
     @property
     def answers(self) -> str:
+        """The sentence for maximum likelihood, or for the robust fit."""
         return MAXIMUM_LIKELIHOOD if self.whole else ROBUST_LIKELIHOOD
 
     @property
     def tuning(self) -> float | None:
+        """c; None where residuals are not cut."""
         return self.c if isfinite(self.c) and not self.whole else None
 
     @property
     def nanoseconds(self) -> int:
+        """The family's, for its moments."""
         return self.law.nanoseconds
 
     @property
     def cut_words(self) -> trust.CutWords:
+        """The sentences for means."""
         return trust.OF_MEANS
 
     @property
     def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
         return True
 
     def check(self, response: Term) -> None:
+        """Raises InvalidQuery with the family's words for what is wrong."""
         problem = self.law.problem(response)
         if problem is not None:
             raise InvalidQuery(problem)
 
     def response(self, term: Term, values: FloatArray) -> Start:
+        """The family's public start."""
         return self.law.start(term, values, self.dispersion)
 
     def location(self, response: Start, *, intercept: bool) -> Location:  # noqa: ARG002
@@ -112,9 +124,11 @@ class GlmModel:
         return Location(0.0, 1.0)
 
     def level(self, response: Start, *, intercept: bool) -> float:  # noqa: ARG002
+        """The link of a typical mean."""
         return response.eta
 
     def tuned(self, sizes: Sizes, rho: int, ground: FitGround[Start]) -> "GlmModel":
+        """With c and R² for the smallest error, where the query says "planned"."""
         if not self.planned:
             return self
         response = ground.response
@@ -127,6 +141,7 @@ class GlmModel:
         return replace(self, c=c, radius=radius)
 
     def family(self, ground: FitGround[Start]) -> FittedFamily:
+        """The family with these constants, and with what public rows tell."""
         intercept = ground.coding.design.intercept
         return FittedFamily(
             self.law,
@@ -139,14 +154,17 @@ class GlmModel:
         )
 
     def signal(self, ground: FitGround[Start]) -> Signal:
+        """The family's bounds and expected curvature at c."""
         intercept = ground.coding.design.intercept
         signal = self.law.signal(self.c, ground.response, intercept=intercept)
         return replace(signal, whole=self.whole, bent=self.whole)
 
     def notes(self, ground: FitGround[Start]) -> list[str]:  # noqa: ARG002
+        """None."""
         return []
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002
+        """The fit itself."""
         return fit
 
     def described(
@@ -156,6 +174,7 @@ class GlmModel:
         radius_squared: float,
         result: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """The fields of a reply that only generalised linear models have."""
         slopes = np.linalg.solve(fit.transform.T, fit.theta)[int(ground.coding.design.intercept) :]
         verdict = trust.separated(float(np.linalg.norm(slopes)))
         return {

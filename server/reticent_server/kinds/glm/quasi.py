@@ -2,7 +2,7 @@
 """The quasi-likelihood score that families of generalised linear models share.
 
     score       w v q(y, η),   v = m(η) u,   q = [ψ_c(z) − a]·g(η)/m(η),   z = (y − μ)/(s√V)
-    curvature   w h(η) v vᵀ,   h = d·(g/m)²                    (Fisher scoring: h ≥ 0 does not depend on y)
+    curvature   w h(η) v vᵀ,   h = d·(g/m)²           (Fisher scoring: h ≥ 0 whatever y)
 
 so that a step is θ ← θ + unit·J⁻¹g. The leverage m keeps q and h bounded by public constants. On
 the way to a predictor that is off by N(0, v) the residuals z are spread by m√v/unit more, and fewer
@@ -31,9 +31,8 @@ _LARGEST_RESPONSE = 1e30
 _SCALE_STEP = 4.0  # largest factor of a step of the scale
 _LEAST_SCALE, _LARGEST_SCALE = 0.02, 1.5  # bounds of the scale relative to its public start
 _EXPLAINED = 0.7  # of the squared scale of the responses about their mean, left by a typical model
-_LEAST_SPREAD = (
-    0.4  # squared spread of residuals, in scales, that a cut is expected to see at least
-)
+# squared spread of residuals, in scales, that a cut is expected to see at least
+_LEAST_SPREAD = 0.4
 _ENDS = 1e-4, 0.98  # of k²: mean squares of cut residuals that have a scale
 
 
@@ -63,6 +62,7 @@ class QuasiScore:
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Steady: a cut residual's mean score is taken as linear."""
         return STEADY
 
     @property
@@ -83,6 +83,7 @@ class QuasiScore:
         return np.asarray(self.law.gain(eta) / float(self.law.gain(np.array([self.start]))[0]))
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) ψ_c(z) less its mean under the law."""
         z = np.clip(self.residual(y, eta), -self.c, self.c)
         return np.asarray(z - self._centre(eta))
 
@@ -121,6 +122,7 @@ class QuasiScore:
         return np.asarray(self.law.residual(y, eta) / self.residual_unit)
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        """(rows,) d, with the share of residuals within the cut that the spread leaves."""
         slope = self.law.moments(eta + self.shift, self.c).slope
         if self.c == inf:
             return np.asarray(slope)
@@ -130,6 +132,7 @@ class QuasiScore:
         return np.asarray(slope * within / (2 * ndtr(self.c) - 1))
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """The ball about 0."""
         return whole_ball(len(direction), radius * self.bound)
 
 
@@ -141,6 +144,7 @@ class LogScore(QuasiScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Growing with the exponential of the distance."""
         return Growing(log_link)
 
 
@@ -165,12 +169,15 @@ class CutSquares:
 
     @property
     def words(self) -> str:
+        """Which mean square, and its cut."""
         return f"mean squares of residuals cut at {self.k:g} of it"
 
     def part(self, rho: int, unit_rows: int) -> VectorSum:
+        """A sum of one number within ±k²/2."""
         return VectorSum(1, self.k**2 / 2, rho, unit_rows)
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(1, rows) cut squares of residuals less k²/2."""
         return np.asarray(self.squares(quasi(score), y, eta) - self.k**2 / 2)[None, :]
 
     def squares(self, score: QuasiScore, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -178,9 +185,11 @@ class CutSquares:
         return np.asarray(np.clip(score.residual(y, eta), -self.k, self.k) ** 2)
 
     def scale(self, score: Score, released: Released, count: float) -> float:
+        """The scale at which the released mean square is the law's."""
         return self.next(quasi(score), float(released.values[0]) / count + self.k**2 / 2)
 
     def expected(self, start: float, left: float) -> float:  # noqa: ARG002 - one interface
+        """√.7 of the start, at least `least`: a typical model explains a third."""
         return max(start * sqrt(_EXPLAINED), self.least)
 
     def next(self, score: QuasiScore, mean: float) -> float:

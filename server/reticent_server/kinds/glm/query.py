@@ -52,18 +52,18 @@ class Glm(Query):
     family: Annotated[
         AnyFamily,
         Field(
-            description="Of the response: 0/1 (binomial), counts (poisson, negative_binomial), positive (gamma), any number (gaussian), "
-            "or one of several levels, without order (multinomial) or in the order of the schema "
-            "(ordinal)."
+            description="Of the response: 0/1 (binomial), counts (poisson, negative_binomial), "
+            "positive (gamma), any number (gaussian), or one of several levels, without order "
+            "(multinomial) or in the order of the schema (ordinal)."
         ),
     ]
     where: Where = None
     tuning: Annotated[
         PlannedTuning | None,
         Field(
-            description="Where Pearson residuals are cut; null: the family's default (binomial: not at all). "
-            "planned: chosen for the smallest error at this ε, which moves what is estimated "
-            "with it."
+            description="Where Pearson residuals are cut; null: the family's default (binomial: "
+            "not at all). planned: chosen for the smallest error at this ε, which moves what is "
+            "estimated with it."
         ),
     ] = None
     mechanism: Literal["newton", "influence"] = "newton"
@@ -113,9 +113,10 @@ class Glm(Query):
     target: Annotated[
         Literal["robust", "likelihood"],
         Field(
-            description="likelihood: what maximum likelihood estimates on all records; the few largest scores are cut, and intervals allow for it "
-            "(newton; one row a person; not with by or the binomial's log link). robust: "
-            "residuals and leverage are bounded, which moves what is estimated."
+            description="likelihood: what maximum likelihood estimates on all records; the few "
+            "largest scores are cut, and intervals allow for it (newton; one row a person; not "
+            "with by or the binomial's log link). robust: residuals and leverage are bounded, "
+            "which moves what is estimated."
         ),
     ] = "robust"
     cluster: Cluster = None

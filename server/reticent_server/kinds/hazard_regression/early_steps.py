@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Early steps of a partial likelihood: from β = 0 to near the solution, with scores cut at a planned
-length.
-"""
+"""Early steps of a partial likelihood: from β = 0 to near the solution, with scores cut at a
+planned length."""
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace

@@ -21,10 +21,11 @@ from reticent_server.kinds.hazard_regression.surv import MOST_INTERVALS, Hazards
 from reticent_server.kinds.shared.by import ByPlan
 
 ROWS_OF_PERSONS = (
-    "A hazard regression is about one row a person: covariates that change in time (rows from start "
-    "to stop) are not answered. Ask with features of persons (`persons`): {start}{time}=max({time}), "
-    "{event}=any({event}), and each covariate at the start, first(x, by={order}), or at a landmark "
-    "L, last(x, by={order}, where={order} <= L), of those with {time} > L."
+    "A hazard regression is about one row a person: covariates that change in time (rows from "
+    "start to stop) are not answered. Ask with features of persons (`persons`): "
+    "{start}{time}=max({time}), {event}=any({event}), and each covariate at the start, first(x, "
+    "by={order}), or at a landmark L, last(x, by={order}, where={order} <= L), of those with "
+    "{time} > L."
 )
 
 
@@ -37,15 +38,15 @@ class HazardRegression(Query):
     formula: Annotated[
         Text,
         Field(
-            description="Such as `Surv(time, event) ~ x1 + C(g)`, or `Surv(start, time, event) ~ …` where persons come "
-            "under observation at `start`."
+            description="Such as `Surv(time, event) ~ x1 + C(g)`, or `Surv(start, time, event) ~ "
+            "…` where persons come under observation at `start`."
         ),
     ]
     cuts: Annotated[
         Annotated[tuple[Number, ...], MinLen(1), MaxLen(MOST_INTERVALS)] | None,
         Field(
-            description="The ends of the intervals in which the baseline hazard is constant, increasing, above 0; null: "
-            "planned from the profile and epsilon."
+            description="The ends of the intervals in which the baseline hazard is constant, "
+            "increasing, above 0; null: planned from the profile and epsilon."
         ),
     ] = None
     where: Where = None
@@ -62,28 +63,31 @@ class HazardRegression(Query):
     exposure: Annotated[
         Name | None,
         Field(
-            description="A column that multiplies the hazard, such as a number of parts at risk, with a lower bound above 0: "
-            "the offset is its logarithm."
+            description="A column that multiplies the hazard, such as a number of parts at risk, "
+            "with a lower bound above 0: the offset is its logarithm."
         ),
     ] = None
     target: Annotated[
         Literal["robust", "likelihood"],
         Field(
-            description="likelihood: what Cox's regression estimates on all records; the few largest scores are cut, and intervals allow for it. "
-            "robust: persons far from the middle count less, which moves what is estimated."
+            description="likelihood: what Cox's regression estimates on all records; the few "
+            "largest scores are cut, and intervals allow for it. robust: persons far from the "
+            "middle count less, which moves what is estimated."
         ),
     ] = "robust"
     strata: Annotated[
         Name | None,
         Field(
-            description="A column of levels, each with a baseline hazard of its own, as `strata(g)` in the formula; it has no coefficient."
+            description="A column of levels, each with a baseline hazard of its own, as "
+            "`strata(g)` in the formula; it has no coefficient."
         ),
     ] = None
     proportionality: Annotated[
         Annotated[int, Strict(), Ge(2), Le(MOST_BINS)] | None,
         Field(
-            description="Also test whether hazards are proportional, with coefficients by so many bins of time (2 to 8, of about as many events each; "
-            "3 for a start), for a quarter of the cost; null: no test."
+            description="Also test whether hazards are proportional, with coefficients by so many "
+            "bins of time (2 to 8, of about as many events each; 3 for a start), for a quarter of "
+            "the cost; null: no test."
         ),
     ] = None
     by: By = None

@@ -7,7 +7,8 @@ only.
 2. The table of follow-up: events and numbers at risk on a fine public grid
    (follow_up_table).
 3. Early steps from β = 0, scores cut at a planned length. At each place the baseline and the means
-   of those at risk are what the table and the public rows lead to expect there (early_steps, public_persons).
+   of those at risk are what the table and the public rows lead to expect there (early_steps,
+   public_persons).
 4. How long scores and roots are, and by how much each reported interval has more events than
    expected: the baseline is corrected by it (score_lengths).
 5. The last steps, with scores cut as a whole at a rank from the top, as of any textbook's target
@@ -17,7 +18,7 @@ only.
 one record and of released values, bounded by the primitive that adds it, as fitting.whole_newton's
 are; the table is RunningCounts, of one cell a record (two with a start: one in each part), and
 
-    rest    events less cumulative hazards by interval    VectorSum  Δ = 2·REST m,  cut at REST by the sum
+    rest    events less cumulative hazards by interval    VectorSum  Δ = 2·REST m (cut at REST)
     bins    scores by bins of time, where they are asked  VectorSum  Δ = 2C m       (time_bins)
 """
 
@@ -66,8 +67,9 @@ _OUTLIVE = (
     7.4  # e²: ranks of the cut, of persons who outlive where follow-up stops in the last ones
 )
 _DRIFT, _ROBUST_DRIFT = 0.25, 0.1
-"""Of a predictor, by which it may be off after the early steps: with scores cut at 2 % of the persons
-and follow-up that stops early the solution is another, by up to 7 standard errors (rotterdam)."""
+"""Of a predictor, by which it may be off after the early steps: with scores cut at 2 % of the
+persons and follow-up that stops early the solution is another, by up to 7 standard errors
+(rotterdam)."""
 _LEAST_MOMENT = 1e-3  # eigenvalue of the whitened regressors' covariance, beside 1
 _TINY = 1e-12  # of what is divided by
 
@@ -76,10 +78,9 @@ Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartialFit:
-    """A released fit, in standardised units of the slopes. hazards: (J,) between the cuts at x̃ = 0,
-    errors: (J,) relative, of persons and noise at the fit's coefficients; means: (J, k) ū in x̃, by
-    which they move with these. far: what persons weigh, stop: where their follow-up ends.
-    """
+    """A released fit, in standardised units of the slopes. hazards: (J,) between the cuts at x̃ =
+    0, errors: (J,) relative, of persons and noise at the fit's coefficients; means: (J, k) ū in x̃,
+    by which they move with these. far: what persons weigh, stop: where their follow-up ends."""
 
     fit: StandardFit
     coding: Coding
@@ -153,9 +154,8 @@ class PartialNewton:
         return max(EARLY_STOP, log(self.sizes.expected_n / (_OUTLIVE * rank)))
 
     def _later(self, place: StepPlace) -> StepPlace:
-        """The same for the last steps: follow-up stops later, and what the early steps solved may be
-        another equation.
-        """
+        """The same for the last steps: follow-up stops later, and what the early steps solved may
+        be another equation."""
         model = replace(model_of(place), stop=self.stop)
         room = prior(model.whitening, _DRIFT if self.radius is None else _ROBUST_DRIFT)
         return scored(replace(place, model=model, state=place.state.widened(room)))
@@ -192,10 +192,9 @@ class PartialNewton:
 def slopes_whitening(
     found: Whitening, k: int, strata: StrataMeans, shares: FloatArray
 ) -> Whitening:
-    """Of k regressors with a constant first and the strata's indicators last: coordinates (k,) in which the slopes'
-    regressors have the covariance I, and public rows with the mean and covariance that were
-    released, within and between strata. shares: (G,) of the strata.
-    """
+    """Of k regressors with a constant first and the strata's indicators last: coordinates (k,) in
+    which the slopes' regressors have the covariance I, and public rows with the mean and covariance
+    that were released, within and between strata. shares: (G,) of the strata."""
     X = found.rows @ found.frequency.T @ np.linalg.inv(found.transform).T
     S = second_moment(X)
     S = S / max(float(S[0, 0]), _TINY)

@@ -169,7 +169,8 @@ class Followed:
         return Followed(self.start, np.minimum(self.time, ends), self.event * (self.time <= ends))
 
     def within(self, begins: FloatArray, ends: FloatArray) -> "Followed":
-        """The piece between two times (rows,): its events are those after `begins`, up to `ends`."""
+        """The piece between two times (rows,): its events are those after `begins`, up to
+        `ends`."""
         inside = (self.time > begins) & (self.time <= ends)
         start, time = (np.clip(x, begins, ends) for x in (self.start, self.time))
         return Followed(start, time, self.event * inside)
@@ -242,6 +243,7 @@ class PartialScore(PlainScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """That of a log link, up to the error of a predictor that LIKELIHOOD_BEND says."""
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
@@ -282,6 +284,7 @@ class PersonsMap:
         return np.where(used, pieces, 0.0)
 
     def parts(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """Scores and roots, each (k, rows); 0 of records that are not in use."""
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             u = coordinates(self.point.transform, x, block.scratch)

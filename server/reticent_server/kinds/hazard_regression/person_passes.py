@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the steps of a partial likelihood share: the map of a place, its model and score, and where a
-step leads.
-"""
+"""What the steps of a partial likelihood share: the map of a place, its model and score, and where
+a step leads."""
 
 from dataclasses import dataclass, replace
 from math import sqrt

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether hazards are proportional: scores by bins of time at the fit's coefficients, released once.
+"""Whether hazards are proportional: scores by bins of time at the fit's coefficients, released
+once.
 
 With B bins of time that end at public times (of released numbers of events, about as many in each),
 the score of a person (partial_score) is the sum of B pieces, ∫ over a bin of (u − ū) dM. The record
@@ -13,8 +14,8 @@ sum by 2C at most: unconditional, for every table. C comes from the release of t
 A record that is in another bin moves two pieces, and both are of the vectors that are cut.
 
 *What they say.* With the information I_b of a bin, a person's hazard ratio exp(β_b) in it and the
-fit's β̂, Σ s_b ≈ I_b (β_b − β̂) (Grambsch & Therneau 1994: scaled Schoenfeld residuals, averaged), so
-that
+fit's β̂, Σ s_b ≈ I_b (β_b − β̂) (Grambsch & Therneau 1994: scaled Schoenfeld residuals, averaged),
+so that
 
     β̂_b = β̂ + I_b⁻¹ Σ s_b,   V_b = I_b⁻¹ (Q_b + (σ² + a²) 1) I_b⁻¹
 

@@ -6,7 +6,8 @@ With K intervals, e_k events and r_k persons at risk in each (released), regress
 rows and S_ik = exp(−e^{η_i} Λ_{k−1}) the share of row i that has had no event before, censoring is
 taken as independent of the regressors, so that rows at risk weigh S_ik, and
 
-    λ_k = e_k/(r_k m_k),   m_k = Σ_i S_ik e^{η_i}/Σ_i S_ik,   ū_k = Σ_i S_ik e^{η_i} u_i/Σ_i S_ik e^{η_i}
+    λ_k = e_k/(r_k m_k),   m_k = Σ_i S_ik e^{η_i}/Σ_i S_ik,
+    ū_k = Σ_i S_ik e^{η_i} u_i/Σ_i S_ik e^{η_i}
 
 is Breslow's estimate with the public rows' mean of the hazards at risk, and V_k the variance in
 ū_k's place: the information is Σ_k e_k V_k. Where censoring goes with regressors, λ_k and ū_k are
@@ -111,9 +112,8 @@ class RiskTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumAtRisk:
-    """Of one stratum: public rows U (rows, k), what they weigh in each interval (K, rows), which adds
-    up to `kept` (K,), and the events (K,) there.
-    """
+    """Of one stratum: public rows U (rows, k), what they weigh in each interval (K, rows), which
+    adds up to `kept` (K,), and the events (K,) there."""
 
     U: FloatArray
     shares: FloatArray
@@ -152,10 +152,12 @@ class ExpectedRisk:
 
     @property
     def information(self) -> FloatArray:
+        """(k, k) the mean information of a record."""
         return np.asarray(sum(each.information for each in self.strata) / self.count)
 
     @property
     def each(self) -> FloatArray:
+        """(K, k, k) the same in each interval of time."""
         return np.concatenate([each.each for each in self.strata]) / self.count
 
 
@@ -309,6 +311,7 @@ class PersonsModel(PublicModel):
 
     @property
     def risk(self) -> RiskTable:
+        """The table of follow-up. Raises TypeError without one."""
         if self.table is None:
             raise TypeError("persons have a table of follow-up")
         return self.table
@@ -363,7 +366,8 @@ class PersonsModel(PublicModel):
         return LocalRows(X, self.predictor(score, theta), np.ones(len(X)), persons.spent)
 
     def weight_of_events(self, theta: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p, k)."""
+        """(Σ c, Σ c²), each (p,), over the expected events: c = (L(u − ū))² of an event, L (p,
+        k)."""
         U, table = self._weighed_rows, self.risk
         eta = U @ theta + self.offset
         found = expected(table, U, eta, self.count, self.far)

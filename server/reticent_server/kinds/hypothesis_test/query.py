@@ -36,7 +36,8 @@ class HypothesisTest(Query):
     loss: Annotated[
         Literal["huber", "squared"],
         Field(
-            description="Of the linear regression, as its own: squared is least squares (wald and lr only)."
+            description="Of the linear regression, as its own: squared is least squares (wald and "
+            "lr only)."
         ),
     ] = "huber"
     kind: Literal["hypothesis_test"] = field(default="hypothesis_test", kw_only=True)

@@ -33,8 +33,8 @@ class FitUnderTest:
     """Released coefficients (q,) in the reported order and units, their covariance C, M⁻¹, n in
     use.
 
-    directions: which of them the releases can tell from none. barred: (q,) those that a few records or
-    events decide, of which no test is made.
+    directions: which of them the releases can tell from none. barred: (q,) those that a few records
+    or events decide, of which no test is made.
     """
 
     coefficients: FloatArray

@@ -40,6 +40,7 @@ class RangePlan(Planned):
 
     @property
     def part(self) -> QuantileTree:
+        """The quantile tree that selects both quartiles."""
         return self.quartiles.part
 
     @property

@@ -29,7 +29,9 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(Law):
+    """The normal law. mean, sd: in the units of the data, sd above 0."""
+
     mean: float
     sd: float
 
@@ -41,7 +43,9 @@ class Normal:
 
 
 @dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(Law):
+    """The law of equal density between two bounds, lower < upper."""
+
     lower: float
     upper: float
 
@@ -53,7 +57,9 @@ class Uniform:
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(Law):
+    """The exponential law on the numbers from 0. mean: 1 over its rate, above 0."""
+
     mean: float
 
     def below(self, values: FloatArray) -> FloatArray:

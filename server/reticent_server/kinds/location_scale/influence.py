@@ -101,6 +101,7 @@ class AsymptoticLocationScalePlan(Planned):
 
     @property
     def n(self) -> int:
+        """The number of records, which the noise's scale depends on."""
         return self.pilot.facts.n
 
     @property

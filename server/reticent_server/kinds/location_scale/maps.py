@@ -4,8 +4,8 @@
 With u = (y − μ)/σ, ψ = ψ_c(u), t = u/c, 1 = 1{|u| < c}, a record in use gives two numbers, and
 others none:
 
-    score      τ = ψ/c      sums of (τ, aτ²), in the last step also (b(τ³ − τ), e(τ² − τ⁴))     Δ = 2
-    jacobian   t where 1    sums of (1, t, t²) over the records within the cut                  Δ = 2
+    score      τ = ψ/c     sums of (τ, aτ²), in the last step also (b(τ³ − τ), e(τ² − τ⁴))   Δ = 2
+    jacobian   t where 1   sums of (1, t, t²) over the records within the cut                Δ = 2
 
 Either Δ is that of the first power alone (mechanisms.power_sum): the scale's equation, its meat and
 the whole Jacobian come with the noise of the location's equation. a = 1.4 is the largest that

@@ -5,8 +5,8 @@ Privacy (unconditional, for every table and every n; neighbours replace one unit
 
     score      (τ, aτ²), τ = ψ/c; in the last step the meat as well   PowerSum   Δ = 2m
     Jacobian   (1, t, t²) of t = u/c within the cut                   PowerSum   Δ = 2m
-    count      one bin                                                CountSum   Δ = m       (masked)
-    profile    one cell, or one value                                 QuantileTree, CountSum (no profile)
+    count      one bin (masked)                                       CountSum   Δ = m
+    profile    one cell, or one value (no profile)                    QuantileTree, CountSum
 
 A record that is not in use contributes 0, which is no farther from the others. The primitive makes
 the powers itself, of one number of a record cut to ±1 (mechanisms.power_sum); ρ adds up under
@@ -131,6 +131,7 @@ class LocationScalePlan(Planned):
 
     @property
     def notes(self) -> list[str]:
+        """Warnings of the reply that public facts decide."""
         return [NO_PROFILE] if self.own_profile else []
 
     @property

@@ -19,8 +19,8 @@ class LocationScale(Query):
     tuning: Annotated[
         PlannedTuning | None,
         Field(
-            description="Huber's c; null: 1.5. planned: the smallest error at this epsilon, which moves the "
-            "estimand with it; newton only."
+            description="Huber's c; null: 1.5. planned: the smallest error at this epsilon, which "
+            "moves the estimand with it; newton only."
         ),
     ] = None
     mechanism: Literal["newton", "influence"] = "newton"

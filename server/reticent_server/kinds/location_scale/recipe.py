@@ -6,15 +6,17 @@ moves it (step). The last also releases the second moments Q of the score; of th
 the solution and is not taken from the release. With A the filtered Jacobian, the covariance of
 (μ/σ, ln σ) is
 
-    V = A⁻¹(Q/n)A⁻ᵀ   of sampling,   C + bbᵀ + A⁻¹E(V)A⁻ᵀ   of privacy and of what is left of the way,
+    V = A⁻¹(Q/n)A⁻ᵀ         of sampling,
+    C + bbᵀ + A⁻¹E(V)A⁻ᵀ    of privacy, and of the distance that is left to the solution,
 
 b what the noise of the number of records in use does to the second equation (all steps share it),
 E(V) what the noise of A makes of a sampling error (step.entry_effect).
 
 Location and scale are one solution: both are estimable or neither is. They are not
-  - where a value is held by so many records that Proposal 2 has no positive root (plan): σ shrinks from step to step, and
-    the information of the records within the cut goes to 0;
-  - where the information does not stand out of its noise, or the position is not known to a fraction of a scale.
+  - where a value is held by so many records that Proposal 2 has no positive root (plan): σ shrinks
+    from step to step, and the information of the records within the cut goes to 0;
+  - where the information does not stand out of its noise, or the position is not known to a
+    fraction of a scale.
 """
 
 from collections.abc import Generator
@@ -51,9 +53,8 @@ from reticent_server.kinds.location_scale.step import (
 from reticent_server.numerics.psi import Huber
 
 _LEAST_SHARE = 0.002  # of n: the least number of records in use that sums are divided by
-_MEAT_SD = (
-    0.5  # relative, of ψ's third and fourth moments about the normal law's before the release
-)
+# relative, of ψ's third and fourth moments about the normal law's before the release
+_MEAT_SD = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)

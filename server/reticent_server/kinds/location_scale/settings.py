@@ -52,10 +52,12 @@ class LocationScaleSettings:
 
     @property
     def steps(self) -> int:
+        """The fixed number of Newton steps."""
         return len(self.scores)
 
     @property
     def rho(self) -> int:
+        """The ρ of all steps and of the count, in RHO_UNITS."""
         return sum((*self.scores, *self.jacobians, self.count))
 
     @property

@@ -64,6 +64,7 @@ class Position:
 
     @property
     def scale(self) -> float:
+        """σ, in the units of the data."""
         return exp(self.log_scale)
 
 
@@ -85,6 +86,8 @@ def normal_entries(c: float) -> FloatArray:
 
 
 def start_position(centre: float, scale: float, c: float) -> Position:
+    """The public start: (centre, scale) with the sd START_SD, the Jacobian that of
+    the normal law."""
     C = START_SD**2 * np.eye(2)
     return Position(centre, log(scale), C, normal_entries(c), ENTRY_SD**2, _LONGEST)
 

@@ -5,11 +5,11 @@
     scores  ‖score‖ ≤ R, C contrasts      VectorSum       Δ = 2R m                       70 %
 
 C is G − 1, or 1 for a trend. With strata each person is in one cell of (stratum, group, …) of the
-pilot, and has the score of the own stratum. R and the scores are functions of the released pilot (kinds.log_rank.scores), so the sum is a
-function of one record and of earlier releases; the mechanism enforces R. zCDP composes adaptively:
-ρ is the sum. Under the null hypothesis the sum U is close to normal with mean 0 and covariance
-V + σ²I, V from the pilot: Uᵀ(V + σ²I)⁻¹U is referred to χ² with C degrees of freedom, so the noise
-is in the null law.
+pilot, and has the score of the own stratum. R and the scores are functions of the released pilot
+(kinds.log_rank.scores), so the sum is a function of one record and of earlier releases; the
+mechanism enforces R. zCDP composes adaptively: ρ is the sum. Under the null hypothesis the sum U is
+close to normal with mean 0 and covariance V + σ²I, V from the pilot: Uᵀ(V + σ²I)⁻¹U is referred to
+χ² with C degrees of freedom, so the noise is in the null law.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMa
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.mechanisms import running_counts
 
-_PILOT_SHARE = (
-    30  # per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
-)
+# per cent of ρ: more makes the sum's noise larger, less leaves no hazards to subtract
+_PILOT_SHARE = 30
 
 
-# planned milliseconds, of which deadline_shares takes a fifteenth: of a group in a stratum, tenths of
-# one in each interval, and of the variances of 270 pairs of groups; measured with up to 200 groups
+# planned milliseconds, of which deadline_shares takes a fifteenth: of a group in a stratum, tenths
+# of one in each interval, and of the variances of 270 pairs of groups; measured with up to 200
+# groups
 _GROUP_MS, _INTERVAL_TENTHS_MS, _PAIRS_A_MS = 4, 3, 270
 
 

@@ -5,7 +5,9 @@ at risk.
 With π_j the groups' shares of those at risk in interval j and Λ_j its cumulative hazard, both from
 a pilot, a person of group g who leaves in interval j after the fraction a of it adds, event δ,
 
-    δ (e_g − π_j) − Σ_{i<j} (e_g − π_i) Λ_i − a (e_g − π_j) Λ_j        ∈ R^G, in G − 1 orthonormal contrasts.
+    δ (e_g − π_j) − Σ_{i<j} (e_g − π_i) Λ_i − a (e_g − π_j) Λ_j        ∈ R^G,
+
+in G − 1 orthonormal contrasts.
 
 Where the groups have one hazard, its mean is 0 for any π if Λ is right, and the sum over persons is
 0 for any Λ if π is right: what the pilot is wrong by enters as a product of two errors. With π and
@@ -23,10 +25,10 @@ are compared within each. A trend takes one contrast in place of G − 1, the le
 (Tarone 1975).
 
 Follow-up of a stratum ends where its number at risk is below 3 sd of its noise: shares of groups
-are noise from there on. Intervals are joined to blocks in which π and Λ/width are constant, as few as it takes for the
-events of a block to be 3 sd of their noise: a hazard that is noise would make the products large.
-Of what is left of them the variance is counted: by block that of δπ, the noise of a group's number
-at risk over the number of all, times that of r δΛ, the noise of e − Λr.
+are noise from there on. Intervals are joined to blocks in which π and Λ/width are constant, as few
+as it takes for the events of a block to be 3 sd of their noise: a hazard that is noise would make
+the products large. Of what is left of them the variance is counted: by block that of δπ, the noise
+of a group's number at risk over the number of all, times that of r δΛ, the noise of e − Λr.
 
 Source: Mantel (1966); Tarone (1975); Fleming & Harrington (1991), Counting processes and survival
 analysis, chapters 3 and 7.

@@ -37,9 +37,12 @@ class RankSumQuestion(Protocol):
     """What a rank-sum test asks beside its columns."""
 
     @property
-    def alternative(self) -> str: ...
+    def alternative(self) -> str:
+        """ "two-sided", "less" or "greater", of the first group's values."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the interval of the effect."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,9 @@ and noise).
 z = (x − centre)/half ∈ [−1, 1] by the declared bounds, so nothing is clipped. With N, S, Q the
 released number, sum and sum of squares of a group, the mean is v̄ = S/N and
 
-    Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),   η(m) the variance of the noise of S − mN.
+    Var = s²/N + η(v̄)/N²,   s² = (Q − 2v̄S + v̄²N)/(N − 1),
+
+η(m) the variance of the noise of S − mN.
 
 S − mN has zero-mean noise at any true number, so dividing by the released one is no bias. Where N
 is not above three standard deviations of its noise, its quotient has no normal law: the interval is
@@ -67,6 +69,7 @@ class GroupMeanPlan(Planned):
 
     @property
     def groups(self) -> Groups:
+        """The groups that are compared, in the reply's order."""
         return self.map_fn.groups
 
     @property

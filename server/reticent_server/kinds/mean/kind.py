@@ -36,8 +36,9 @@ class Mean(Query):
     weights: Annotated[
         Name | None,
         Field(
-            description="A numeric column with declared bounds of at least 0, such as survey weights: the mean is "
-            "Σwx/Σw, with the linearised error. One row a person, without by, only."
+            description="A numeric column with declared bounds of at least 0, such as survey "
+            "weights: the mean is Σwx/Σw, with the linearised error. One row a person, without "
+            "by, only."
         ),
     ] = None
     cluster: Unit = None

@@ -90,10 +90,12 @@ class MeanPlan(Planned):
 
     @property
     def centre(self) -> float:
+        """The middle of the declared bounds, from which values are measured."""
         return (self.column.lower + self.column.upper) / 2
 
     @property
     def half(self) -> float:
+        """Half of the declared width: values less the centre lie within ± this."""
         return (self.column.upper - self.column.lower) / 2
 
     @property

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mean of a bounded column over records that count by their weights: m = Σwx/Σw, with the linearised
-error of one stage of sampling.
+"""The mean of a bounded column over records that count by their weights: m = Σwx/Σw, with the
+linearised error of one stage of sampling.
 
 A record of weight w counts as the share a = w/w_max ∈ [0, 1] of the declared upper bound, 0 out of
 use, and has z = (x − centre)/half ∈ [−1, 1]. Released, in one step:
@@ -8,8 +8,8 @@ use, and has z = (x − centre)/half ∈ [−1, 1]. Released, in one step:
     sums      (a − 1, az)   ‖·‖² ≤ (1 − a)² + a² ≤ 1   VectorSum  C = 1, Δ = 2
     squares   (a, az)       ‖·‖² ≤ 2                   GramSum    C = √2, Δ = 2√2
 
-The weights' sum n + Σ(a − 1) comes for nothing: two records are as far apart by az alone (a = 1, z =
-±1). With A = Σa and S = Σaz, m = S/A and
+The weights' sum n + Σ(a − 1) comes for nothing: two records are as far apart by az alone (a = 1,
+z = ±1). With A = Σa and S = Σaz, m = S/A and
 
     Var m = (n_e/(n_e − 1)) Σa²(z − m)²/A² + σ²(1 + m²)/A²,   n_e = A²/Σa²
 
@@ -18,7 +18,8 @@ number of records (Kish 1965), in the place of n, which may have records out of 
 at least its noise. What is not above the noise of A has the whole declared range as its interval.
 
 Privacy: each value is a function of one record and of declared bounds; the primitives cut
-(mechanisms.noisy_sum). Two parts add up in zCDP. Attack: tests/privacy/test_weighted_mean_privacy.py.
+(mechanisms.noisy_sum). Two parts add up in zCDP. Attack:
+tests/privacy/test_weighted_mean_privacy.py.
 """
 
 from collections.abc import Mapping
@@ -63,10 +64,12 @@ class WeightedMeanMap:
 
     @property
     def centre(self) -> float:
+        """The middle of the declared bounds."""
         return (self.column.lower + self.column.upper) / 2
 
     @property
     def half(self) -> float:
+        """Half of the declared width, by which values are scaled to [−1, 1]."""
         return (self.column.upper - self.column.lower) / 2
 
 
@@ -92,6 +95,7 @@ class WeightedMeanPlan(Planned):
 
     @property
     def parts_asked(self) -> tuple[VectorSum, GramSum]:
+        """The sums of weights and weighted values, and their squares, which share ρ."""
         squares = self.rho_units // _SQUARES
         return VectorSum(2, 1.0, self.rho_units - squares), GramSum(2, sqrt(2), squares)
 

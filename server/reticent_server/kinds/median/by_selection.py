@@ -4,7 +4,8 @@
 The recursion of mechanisms.quantile_tree is one selection whose score is minus the distance of N/2
 from the ranks of c (*Ties* there), of sensitivity m (rows per unit), at the scale b = 2m/ε: the
 exponential mechanism, ε-DP and ε²/8-zCDP (mechanisms.selection), so it costs no δ. With `per` the
-sensitivity is 1: a single selection moves by no more than one person's weight.
+sensitivity is 1: a single selection moves by no more than one person's weight; with weights by no
+more than the largest.
 
 By group there is one selection a group, all in one pass and charge (mechanisms.disjoint_groups). A
 selection's levels move by d when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε;
@@ -31,6 +32,7 @@ from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
     GroupSelections,
     Selecting,
+    Weighed,
     Weighing,
     codes_map,
     quantile_part,
@@ -57,7 +59,9 @@ class GroupValues:
 
 @dataclass(frozen=True, slots=True)
 class ExponentialMedianPlan(Selecting):
-    """A planned median by one selection. epsilon: in EPSILON_UNITS."""
+    """A planned median by one selection. epsilon: in EPSILON_UNITS. weighed: of weights, what all
+    records count.
+    """
 
     deadline_shares: ClassVar = (0.06, 0.23)
 
@@ -66,6 +70,7 @@ class ExponentialMedianPlan(Selecting):
     epsilon: int
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
+    weighed: Weighed | None = field(default=None, kw_only=True)
 
     @property
     def outline(self) -> Outline:
@@ -82,11 +87,12 @@ class ExponentialMedianPlan(Selecting):
     @property
     def precision(self) -> ForecastPrecision:
         """The expected precision of the share of the records below the value."""
-        return rank_precision(self.part, self.n)
+        return rank_precision(self.part, self.n, self.weighed)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        return {"rank_error": quantile_tree.scale(self.part) / self.n}
+        total = self.n if self.weighed is None else self.weighed.total
+        return {"rank_error": quantile_tree.scale(self.part) / total}
 
     @property
     def step(self) -> SumStep:
@@ -106,8 +112,10 @@ def plan_exponential_median(
     facts: DatasetFacts, design: Design, column: Column, epsilon: int, per: Weighing | None = None
 ) -> ExponentialMedianPlan:
     """A median at `epsilon` (EPSILON_UNITS), ε-DP. per: what counts of a person's rows."""
-    n, part = counted(facts, per), _part(facts, column, epsilon, per)
-    return ExponentialMedianPlan(CodeMap(design, column), part, epsilon, n, per=per)
+    n, weighed = counted(facts, per), Weighed.of(facts, design)
+    part = _part(facts, column, epsilon, per, weighted=weighed is not None)
+    rows = CodeMap(design, column)
+    return ExponentialMedianPlan(rows, part, epsilon, n, per=per, weighed=weighed)
 
 
 def plan_group_medians(
@@ -126,7 +134,12 @@ def plan_group_medians(
 
 
 def _part(
-    facts: DatasetFacts, column: Column, epsilon: int, per: Weighing | None = None
+    facts: DatasetFacts,
+    column: Column,
+    epsilon: int,
+    per: Weighing | None = None,
+    *,
+    weighted: bool = False,
 ) -> QuantileTree:
     rho = max(epsilon, 0) ** 2 * RHO_UNITS // (8 * EPSILON_UNITS**2)
-    return quantile_part(facts, column, (0.5,), rho, per)
+    return quantile_part(facts, column, (0.5,), rho, per, weighted=weighted)

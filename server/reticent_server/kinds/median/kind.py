@@ -13,6 +13,7 @@ from reticent_server.domain.query import Query
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval, Value
+from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Text
 from reticent_server.kinds.median.by_ptr import plan_ptr_median
@@ -30,7 +31,12 @@ from reticent_server.kinds.shared.columns import (
     whole_columns,
 )
 from reticent_server.kinds.shared.one_row import counted
-from reticent_server.kinds.shared.quantile_cells import CodeMap, PerPerson
+from reticent_server.kinds.shared.quantile_cells import (
+    CodeMap,
+    PerPerson,
+    QuantileWeights,
+    weightless,
+)
 from reticent_server.kinds.shared.quantile_intervals import (
     Intervals,
     plan_quantile_intervals,
@@ -50,6 +56,7 @@ class Median(Query):
     by: By = None
     per: PerPerson = None
     intervals: Intervals = False
+    weights: QuantileWeights = None
     kind: Literal["median"] = field(default="median", kw_only=True)
 
 
@@ -57,19 +64,23 @@ def _plan(facts: DatasetFacts, query: Median, offer: PrivacyCost) -> Planned:
     if query.mechanism == "exponential":
         column = ordered_column(facts, query.column)
         if query.intervals:
-            without_groups(query.by)
+            without_groups(query.by, query.weights)
             rows = CodeMap(mask(facts, query.where, query.column), column)
             return plan_quantile_intervals(facts, rows, (0.5,), offer.rho, query.per, _shown)
         counted(facts, query.per, query.by)
         if query.by is not None:
+            weightless(query.weights)
             return plan_group_medians(facts, query.where, query.by, column, offer.epsilon)
         design = mask(facts, query.where, query.column)
+        design = weighted_design(design, facts.schema, query.weights)
         return plan_exponential_median(facts, design, column, offer.epsilon, query.per)
     all_records(query.where, "exponential")
     if query.by is not None:
         raise InvalidQuery("by is for the mechanism exponential only.")
     if query.per is not None:
         raise InvalidQuery("per is for the mechanism exponential only.")
+    if query.weights is not None:
+        raise InvalidQuery("weights are for the mechanism exponential only.")
     if query.intervals:
         raise InvalidQuery("intervals are for the mechanism exponential only.")
     (column,) = whole_columns(facts, (query.column,))
@@ -96,6 +107,7 @@ KIND = Kind(
         Median("y", where="x > 0"),
         Median("y", by="g"),
         Median("y", intervals=True),
+        Median("y", weights="k"),
     ),
     page="quantiles-and-medians",
 )

@@ -47,11 +47,16 @@ class ProportionQuestion(Protocol):
     """What a test of proportions asks beside its columns."""
 
     @property
-    def alternative(self) -> str: ...
+    def alternative(self) -> str:
+        """ "two-sided", "less" or "greater"."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the interval of the effect."""
+
     @property
-    def value(self) -> float | None: ...
+    def value(self) -> float | None:
+        """The proportion of the null hypothesis, of one group; None where two are compared."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,11 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
+from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
-from reticent_server.kinds.fields import By, Formula, Level, Where
+from reticent_server.kinds.fields import By, Formula, Level, Weights, Where
 from reticent_server.kinds.quantile_regression.plan import (
     GroupQuantileFits,
     QuantileFits,
@@ -26,6 +28,7 @@ Tau = Annotated[float, Strict(), Ge(0.05), Le(0.95), AllowInfNan(False)]
 noise.
 """
 _MOST_TAUS = 9  # each has its part of the charge
+WEIGHTS_ALONE = "A quantile regression has weights or by: ask for each group with where."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +43,19 @@ class QuantileRegression(Query):
     where: Where = None
     confidence_level: Level = 0.95
     by: By = None
+    weights: Weights = None
     kind: Literal["quantile_regression"] = field(default="quantile_regression", kw_only=True)
 
 
 def _plan(facts: DatasetFacts, query: QuantileRegression, offer: PrivacyCost) -> Planned:
     taus = query.tau if isinstance(query.tau, tuple) else (query.tau,)
     if query.by is not None:
+        if query.weights is not None:
+            raise InvalidQuery(WEIGHTS_ALONE)
         asked = (query.formula, query.where, query.by, taus, query.confidence_level)
         return plan_group_quantiles(facts, *asked, offer.rho)
     design = parse_formula(query.formula, facts.schema, query.where, profile=facts.profile)
+    design = weighted_design(design, facts.schema, query.weights)
     return plan_quantile_regression(facts, design, taus, query.confidence_level, offer.rho)
 
 
@@ -62,6 +69,7 @@ KIND = Kind(
         QuantileRegression("y ~ x"),
         QuantileRegression("y ~ x + C(g)", (0.25, 0.75), "x > 0"),
         QuantileRegression("y ~ x", (0.5, 0.75), by="g"),
+        QuantileRegression("y ~ x", weights="k"),
     ),
     page="quantile-regression",
 )

@@ -3,10 +3,11 @@
 
 Constants, relative to residual scales s and to q coefficients:
 
-    R² = .8q … 8q  what noise a record's place adds is R times the score's bound; Koenker's weights are 1. The widest at
-                   which the noise is forecast below .35 of the sampling error (6 % of an interval's width) and
-                   the bandwidth need not grow for it
-    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it measures)
+    R² = .8q … 8q  the noise that a record's leverage adds is R times the score's bound; Koenker's
+                   weights are 1. The widest at which the noise is forecast below .35 of the
+                   sampling error (6 % of an interval's width) and the bandwidth need not grow
+    b              max(.15, (q/n)^{2/9}, the width at which the Jacobian's noise is .35 of what it
+                   measures)
 
 The exponent is that of a kernel of the fourth order; .3 in place of .15 left the intercept of
 skewed errors wrong by more than its error at n = 20,000.
@@ -55,38 +56,47 @@ _NANOSECONDS = 30  # of a record's score: a normal distribution function
 
 @dataclass(frozen=True, slots=True)
 class QuantileModel:
-    """At the level τ; satisfies fitting.fit_plan.Model. bandwidth: b, planned from public sizes."""
+    """At the level τ; satisfies fitting.fit_plan.Model. bandwidth: b, planned from public sizes.
+    weighted: whether records count by their weights.
+    """
 
     tau: float
     bandwidth: float = _LEAST_BANDWIDTH
     radius: float = RADII[0]
+    weighted: bool = False
     mechanism: str = "noisy Newton (smoothed check loss), discrete Gaussian sums"
     reference: str = "Fernandes, Guerre & Horta (2021); Avella-Medina, Bradshaw & Loh (2023)"
 
     @property
     def answers(self) -> str:
+        """The sentence for quantiles with bounded leverage."""
         return ROBUST_QUANTILES
 
     @property
     def tuning(self) -> float | None:
+        """None: residuals are not cut."""
         return None
 
     @property
     def nanoseconds(self) -> int:
+        """Of Φ and φ, of each record."""
         return _NANOSECONDS
 
     @property
     def cut_words(self) -> trust.CutWords:
+        """The sentences for lines."""
         return trust.OF_LINES
 
     @property
     def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
         return True
 
     def check(self, response: Term) -> None:
         """Any response will do."""
 
     def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        """Centre, scale and ties of the public responses (rows,)."""
         return public_response(term, values)
 
     def location(self, response: PublicResponse, *, intercept: bool) -> Location:
@@ -99,15 +109,18 @@ class QuantileModel:
         return centre + float(ndtri(self.tau))
 
     def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "QuantileModel":
+        """With the radius and the bandwidth for the smallest error, always."""
         radius = planned_radius(sizes, rho, self.tau, heavy_below(ground, sizes.size))
         return replace(
             self, radius=radius, bandwidth=planned_bandwidth(sizes, rho, self.tau, radius)
         )
 
     def family(self, ground: FitGround[PublicResponse]) -> QuantileFamily:
-        return QuantileFamily(self.tau, self.bandwidth, ground.spread)
+        """The smoothed scores at τ and the bandwidth."""
+        return QuantileFamily(self.tau, self.bandwidth, ground.spread, self.weighted)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:  # noqa: ARG002 - one interface
+        """Bound and expected curvature of the score at the last bandwidth."""
         score = QuantileScore(self.tau, self.bandwidth, 1.0, fine=True)
         bound = score.curvature_bound
         rms = sqrt(self.tau * (1 - self.tau))
@@ -116,9 +129,11 @@ class QuantileModel:
         )
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
+        """What is to be said where many responses have one value."""
         return list(trust.quantiles(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:  # noqa: ARG002 - one interface
+        """The fit itself."""
         return fit
 
     def described(
@@ -179,7 +194,7 @@ def planned_radius(sizes: Sizes, rho: int, tau: float, heavy: float = 0.0) -> fl
     narrowest = planned_bandwidth(sizes, rho, tau, RADII[0])
     bound = QuantileScore(tau, 1.0, 1.0, fine=True).bound
     noise = 2 / sqrt(2 * _LAST_STEP * rho / RHO_UNITS)
-    sampling = sqrt(sizes.expected_n * tau * (1 - tau))
+    sampling = sqrt(sizes.expected_n * sizes.unequal * tau * (1 - tau))
     clips = {r: _sized(sizes, r, tau).gradient_clip(bound) for r in RADII}
     felt = max(_FELT * sampling / noise, clips[RADII[0]])
     borne = _BORNE * sampling / noise
@@ -204,5 +219,6 @@ def planned_bandwidth(sizes: Sizes, rho: int, tau: float, radius: float) -> floa
     jacobian = sqrt(2) * sized.radius_squared * flat.curvature_bound * sizes.unit_rows
     noise = jacobian * sqrt(q) / sqrt(2 * _JACOBIAN_SHARE * rho / RHO_UNITS)
     signal = n * sized.mean_norm * QuantileScore(tau, _JACOBIAN_NOISE, 1.0, fine=True).density
-    widest = max(_LEAST_BANDWIDTH, (q / n) ** _FOURTH_ORDER, noise / (signal * _JACOBIAN_NOISE))
+    smooth = (q * sizes.unequal / n) ** _FOURTH_ORDER  # (Σa)²/Σa² records have as much sampling
+    widest = max(_LEAST_BANDWIDTH, smooth, noise / (signal * _JACOBIAN_NOISE))
     return float(min(widest, _MOST_BANDWIDTH))

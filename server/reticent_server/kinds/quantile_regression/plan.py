@@ -2,7 +2,8 @@
 """Quantile regressions at one or several τ: one planned fit each, on equal parts of the charge.
 
 Privacy (unconditional): fitting.fit_plan, for each fit, with |q| ≤ max(τ, 1 − τ) + .036 and 0 ≤ h ≤
-.399/b (kinds.quantile_regression.score); the fits compose, so ρ is their sum. By group:
+.399/b (kinds.quantile_regression.score); a weight multiplies both by a share in [0, 1]; the fits
+compose, so ρ is their sum. By group:
 fitting.group_fits, for each τ.
 """
 
@@ -193,8 +194,8 @@ def _check_work(taus: tuple[float, ...], each: int, most: int, what: str) -> Non
     """
     if len(taus) > 1 and len(taus) * each > most:
         raise InvalidQuery(
-            f"{len(taus)} quantiles at once are {len(taus) * each:,} {what} here, more than {most}: "
-            "ask for fewer of them in one question."
+            f"{len(taus)} quantiles at once are {len(taus) * each:,} {what} here, more than "
+            f"{most}: ask for fewer of them in one question."
         )
 
 
@@ -204,7 +205,8 @@ def plan_quantile_regression(
     """Plans at `rho` (RHO_UNITS) together. Raises InvalidQuery where the same τ stands twice."""
     _check_work(taus, len(design.names), MOST_COEFFICIENTS, "coefficients")
     ordered, each = ordered_taus(taus), rho // len(taus)
-    fits = tuple(plan_fit(facts, design, QuantileModel(tau), level, each) for tau in ordered)
+    models = [QuantileModel(tau, weighted=design.weight is not None) for tau in ordered]
+    fits = tuple(plan_fit(facts, design, model, level, each) for model in models)
     return QuantileRegressionPlan(fits, ordered)
 
 

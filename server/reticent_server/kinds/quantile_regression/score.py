@@ -23,12 +23,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.huber import MedianResidual
-from reticent_server.fitting.residual_score import ResidualScore
+from reticent_server.fitting.huber import MedianResidual, WeightedMedianResidual
+from reticent_server.fitting.residual_score import ResidualFamily, ResidualScore
 from reticent_server.fitting.score import (
-    OFFSET,
     BoolArray,
-    Joint,
     Residuals,
     Score,
 )
@@ -83,10 +81,12 @@ class QuantileScore(ResidualScore):
 
     @property
     def curvature_bound(self) -> float:
+        """φ(0)/b."""
         return _PEAK / self.bandwidth
 
     @property
     def most(self) -> float:
+        """φ(0), the largest density of a normal residual in scales."""
         return _PEAK
 
     @property
@@ -96,9 +96,11 @@ class QuantileScore(ResidualScore):
 
     @property
     def mean_square(self) -> float:
+        """τ(1 − τ) over the expected density."""
         return self.tau * (1 - self.tau) / self.density
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) K((y − η)/(sb)) less 1 − level."""
         return self._score(self._standardised(y, eta))
 
     def with_curvature(
@@ -107,6 +109,7 @@ class QuantileScore(ResidualScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """q, and h = φ((y − η)/(sb))/b."""
         v = self._standardised(y, eta)
         return self._score(v), _phi(v) * (1 / self.bandwidth)
 
@@ -120,6 +123,7 @@ class QuantileScore(ResidualScore):
         return np.asarray(K + (self.level - 1))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """(rows,) the density of normal residuals that are spread by `variance` more."""
         return self._density(self.residual_variance(variance))
 
     def _density(self, spread: FloatArray) -> FloatArray:
@@ -140,38 +144,61 @@ class QuantileResidual(MedianResidual):
 
     @property
     def words(self) -> str:
+        """The statistic, as a formula."""
         return "median|r - median(r)|/0.6745"
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
-        z = (y - eta) * (1 / score.scale) + float(ndtri(self.tau))
-        return np.where(np.abs(z) <= _MEDIAN, 0.0, -1.0)
+        """(rows,) codes: 0 where |z| is below the normal law's median of it, else −1."""
+        return np.where(_inside(self.tau, score, y, eta), 0.0, -1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileFamily:
-    """Steps with wide kernels, the last with b = `bandwidth`. start: s before any release."""
+class WeightedQuantileResidual(WeightedMedianResidual):
+    """As QuantileResidual, by the sum of a(1{|r + z_τ s| ≤ .6745 s} − ½) of records that count as
+    shares a ∈ [0, 1].
+
+    Contributions lie in ±½. The fixed point is the weighted median.
+    """
+
+    tau: float
+
+    @property
+    def words(self) -> str:
+        return "weighted median|r - median(r)|/0.6745"
+
+    def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        return np.asarray(_inside(self.tau, score, y, eta) - 0.5)[None, :]
+
+
+def _inside(tau: float, score: Score, y: FloatArray, eta: FloatArray) -> BoolArray:
+    """(rows,) |r + z_τ s| ≤ .6745 s."""
+    z = (y - eta) * (1 / score.scale) + float(ndtri(tau))
+    return np.asarray(np.abs(z) <= _MEDIAN)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileFamily(ResidualFamily):
+    """Steps with wide kernels, the last with b = `bandwidth`. start: s before any release.
+    weighted: whether records count by their weights.
+    """
 
     tau: float
     bandwidth: float
     start: float = 1.0
-
-    @property
-    def offset(self) -> float:
-        return OFFSET * self.start
+    weighted: bool = False
 
     @property
     def shape(self) -> float:
+        """The relative error of a density that is expected of normal residuals."""
         return _DENSITY
 
     @property
-    def joint(self) -> Joint | None:
-        return None
-
-    @property
     def residuals(self) -> Residuals:
-        return QuantileResidual(self.tau)
+        """The scale's measure, about the τ-quantile."""
+        return (WeightedQuantileResidual if self.weighted else QuantileResidual)(self.tau)
 
     def score(self, scale: float, remaining: int) -> QuantileScore:
+        """The score of a step: wider kernels before the last step, the planned bandwidth in it."""
         if remaining > 1:
             return QuantileScore(self.tau, _WIDE, scale, fine=False)
         if remaining == 1:

@@ -13,6 +13,7 @@ from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query
 from reticent_server.fitting.normal import CONFIDENCE
 from reticent_server.fitting.results import Interval
+from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import By, Name, Number, Where
 from reticent_server.kinds.quantiles.plan import (
@@ -25,7 +26,12 @@ from reticent_server.kinds.quantiles.plan import (
 )
 from reticent_server.kinds.shared.columns import mask, ordered_column
 from reticent_server.kinds.shared.one_row import counted
-from reticent_server.kinds.shared.quantile_cells import CodeMap, PerPerson
+from reticent_server.kinds.shared.quantile_cells import (
+    CodeMap,
+    PerPerson,
+    QuantileWeights,
+    weightless,
+)
 from reticent_server.kinds.shared.quantile_intervals import (
     Intervals,
     plan_quantile_intervals,
@@ -47,6 +53,7 @@ class Quantiles(Query):
     by: By = None
     per: PerPerson = None
     intervals: Intervals = False
+    weights: QuantileWeights = None
     kind: Literal["quantiles"] = field(default="quantiles", kw_only=True)
 
 
@@ -54,16 +61,18 @@ def _plan(facts: DatasetFacts, query: Quantiles, offer: PrivacyCost) -> Planned:
     column = ordered_column(facts, query.column)
     counted(facts, query.per, query.by)
     if query.intervals:
-        without_groups(query.by)
+        without_groups(query.by, query.weights)
         checked_probabilities(query.probabilities)
         rows = CodeMap(mask(facts, query.where, query.column), column)
         show = partial(_shown, query.probabilities)
         asked_of = (query.probabilities, offer.rho, query.per)
         return plan_quantile_intervals(facts, rows, *asked_of, show)
     if query.by is not None:
+        weightless(query.weights)
         asked = (query.where, query.by, column, query.probabilities)
         return plan_group_quantiles(facts, *asked, offer.rho)
     design = mask(facts, query.where, query.column)
+    design = weighted_design(design, facts.schema, query.weights)
     return plan_quantiles(facts, design, column, query.probabilities, offer.rho, query.per)
 
 
@@ -91,6 +100,7 @@ KIND = Kind(
         Quantiles("y", by="g"),
         Quantiles("y", (0.25, 0.75), intervals=True),
         Quantiles("y", where="x > 0", intervals=True),
+        Quantiles("y", where="x > 0", weights="k"),
     ),
     page="quantiles-and-medians",
 )

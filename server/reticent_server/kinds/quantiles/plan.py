@@ -26,6 +26,7 @@ from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
     GroupSelections,
     Selecting,
+    Weighed,
     Weighing,
     codes_map,
     part_by_group,
@@ -39,8 +40,8 @@ MAX_PROBABILITIES = 99  # percentiles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantilesResult:
-    """values (k,) at probabilities (k,), in the units of the data; confidence_intervals (k,): of the
-    quantiles of the law that the records come from, sampling and noise counted.
+    """values (k,) at probabilities (k,), in the units of the data; confidence_intervals (k,): of
+    the quantiles of the law that the records come from, sampling and noise counted.
     """
 
     probabilities: list[Share]
@@ -68,7 +69,9 @@ class QuantilesByGroup:
 
 @dataclass(frozen=True, slots=True)
 class QuantilesPlan(Selecting):
-    """Planned quantiles. probabilities: as asked, in any order."""
+    """Planned quantiles. probabilities: as asked, in any order. weighed: of weights, what all
+    records count.
+    """
 
     deadline_shares: ClassVar = (0.06, 0.2)
 
@@ -77,6 +80,7 @@ class QuantilesPlan(Selecting):
     probabilities: tuple[float, ...]
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
+    weighed: Weighed | None = field(default=None, kw_only=True)
 
     @property
     def outline(self) -> Outline:
@@ -97,12 +101,13 @@ class QuantilesPlan(Selecting):
     @property
     def precision(self) -> ForecastPrecision:
         """The expected precision of the share of the records below each value."""
-        return rank_precision(self.part, self.n)
+        return rank_precision(self.part, self.n, self.weighed)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
         """The scale of a selection's noise, as a share of the records."""
-        return {"rank_error": quantile_tree.scale(self.part) / self.n}
+        total = self.n if self.weighed is None else self.weighed.total
+        return {"rank_error": quantile_tree.scale(self.part) / total}
 
     def run(self) -> Recipe:
         """One step; equal probabilities have equal values, and larger ones no smaller."""
@@ -127,8 +132,10 @@ def plan_quantiles(
     """Quantiles at `rho` (RHO_UNITS). per: what counts of a person's rows. Raises InvalidQuery for
     probabilities outside (0, 1)."""
     distinct = checked_probabilities(probabilities)
-    n, part = counted(facts, per), quantile_part(facts, column, distinct, rho, per)
-    return QuantilesPlan(CodeMap(design, column), part, probabilities, n, per=per)
+    n, weighed = counted(facts, per), Weighed.of(facts, design)
+    part = quantile_part(facts, column, distinct, rho, per, weighted=weighed is not None)
+    rows = CodeMap(design, column)
+    return QuantilesPlan(rows, part, probabilities, n, per=per, weighed=weighed)
 
 
 def plan_group_quantiles(

@@ -44,8 +44,8 @@ class Roc(Query):
     score: Annotated[
         Text,
         Field(
-            description="The column of the score or measurement; with `coefficients` the terms of a "
-            "released model, such as `age + C(g)`."
+            description="The column of the score or measurement; with `coefficients` the terms of "
+            "a released model, such as `age + C(g)`."
         ),
     ]
     outcome: Annotated[Name, Field(description="A boolean column, or one of two levels.")]

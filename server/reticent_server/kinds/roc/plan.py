@@ -104,9 +104,12 @@ class RocQuestion(Protocol):
     """What a ROC curve asks beside its columns."""
 
     @property
-    def thresholds(self) -> tuple[float, ...]: ...
+    def thresholds(self) -> tuple[float, ...]:
+        """Scores at which sensitivity and specificity are asked for."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the area's interval."""
 
 
 @dataclass(frozen=True, slots=True)

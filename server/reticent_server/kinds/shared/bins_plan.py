@@ -50,6 +50,7 @@ class BinsPlan(Planned):
 
     @property
     def groups(self) -> Groups:
+        """The groups whose bins are counted, in the reply's order."""
         return self.cells.groups
 
     @property

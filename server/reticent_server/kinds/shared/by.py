@@ -154,15 +154,24 @@ class AsksFits(Protocol):
     """What a question about a regression says of its fit beside the model."""
 
     @property
-    def formula(self) -> str: ...
+    def formula(self) -> str:
+        """The model, in the formulas' grammar."""
+
     @property
-    def where(self) -> str | None: ...
+    def where(self) -> str | None:
+        """Which records, None for all."""
+
     @property
-    def mechanism(self) -> str: ...
+    def mechanism(self) -> str:
+        """How it is fitted, such as "newton"."""
+
     @property
-    def calibration(self) -> str | None: ...
+    def calibration(self) -> str | None:
+        """How noise is calibrated, where the mechanism asks for that; else None."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the coefficients' intervals."""
 
 
 def fits_by(

@@ -24,16 +24,17 @@ from reticent_server.kinds.shared.tables import level_axis
 MOST_CLUSTERS = 512  # what is taken off a variance grows with their number
 Columns = str | tuple[str, str]
 _PERSONS = (
-    "cluster is for tables with one row a person. With several rows a person errors are by person already: leave "
-    "cluster out, or make one row of each person."
+    "cluster is for tables with one row a person. With several rows a person errors are by person "
+    "already: leave cluster out, or make one row of each person."
 )
 _FEW = (
-    "cluster needs {least:.0f} to {most} declared levels; {name} has {size}. Of fewer put the column in the formula as a "
-    "factor."
+    "cluster needs {least:.0f} to {most} declared levels; {name} has {size}. Of fewer put the "
+    "column in the formula as a factor."
 )
 _STRATA_ALONE = (
-    "strata is for sampling with clusters: name the primary sampling units with cluster. Of records that are drawn one "
-    "by one in each stratum leave strata out, which makes errors no smaller."
+    "strata is for sampling with clusters: name the primary sampling units with cluster. Of "
+    "records that are drawn one by one in each stratum leave strata out, which makes errors no "
+    "smaller."
 )
 _TWO = "cluster names two different columns, and strata is for one."
 

@@ -18,9 +18,8 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.formula import mask_design
 
-LEAST_EPSILON = (
-    EPSILON_UNITS // 10**4
-)  # below it a test of safety needs more records than there are people
+# below it a test of safety needs more records than there are people
+LEAST_EPSILON = EPSILON_UNITS // 10**4
 # δ = 10⁻¹²: below it a test of safety needs more records than there are people
 LEAST_DELTA = DELTA_UNITS // 10**12
 _QUARTILES = (0.25, 0.5, 0.75)  # of a profile, with the median between them

@@ -28,10 +28,8 @@ from reticent_server.kinds.shared.columns import profile_quantiles
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.numerics.evaluate import in_use
 
-LEAST_BINS, MOST_BINS = (
-    5,
-    24,
-)  # 5 keep 1 − 1/25 of the variance of ranks; more than 24 quantiles are not released
+# 5 keep 1 − 1/25 of the variance of ranks; more than 24 quantiles are not released
+LEAST_BINS, MOST_BINS = 5, 24
 FEW_VALUES = 10  # whole numbers that have a bin each
 
 

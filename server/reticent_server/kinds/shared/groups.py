@@ -61,6 +61,7 @@ class Groups:
 
     @property
     def size(self) -> int:
+        """G, the number of groups."""
         return len(self.codes)
 
     def places(self, block: Block, used: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -79,6 +80,7 @@ class ComparedValue:
     minus: str | None = None
 
     def of(self, block: Block) -> FloatArray:
+        """(rows,) the number of each record, not clipped."""
         values = block.columns[self.column]
         return values if self.minus is None else values - block.columns[self.minus]
 
@@ -124,6 +126,7 @@ class GroupMoments:
 
     @property
     def at_least_one(self) -> FloatArray:
+        """(G,) the noisy numbers of records, at least 1, so that one can divide by them."""
         return np.maximum(self.N, 1.0)
 
     @property

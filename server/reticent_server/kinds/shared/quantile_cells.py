@@ -9,6 +9,9 @@ of a person who has T of them, so the quantiles are those of the law that draws 
 in use and then one of these rows, all alike. "first", "last": one row of each
 (kinds.shared.one_row). Either has the noise of one row a person; without `per` all rows count
 alike, with that of m rows.
+
+With weights a record counts as a = w/(the largest declared weight), and the quantiles are those of
+the law that draws records by weight: of the population's, of a survey with final weights.
 """
 
 from abc import abstractmethod
@@ -17,6 +20,7 @@ from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 
 from reticent_server.domain.design import Design
@@ -26,26 +30,50 @@ from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, Released, SumStep
-from reticent_server.errors import InvalidPrivacy
+from reticent_server.errors import InvalidPrivacy, InvalidQuery
+from reticent_server.fitting.public.rows import draw_public_rows
+from reticent_server.kinds.fields import Name
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.one_row import RowMap, one_row_map, one_row_part
 from reticent_server.mechanisms import disjoint_groups, quantile_tree
-from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.evaluate import in_use, shares
 from reticent_server.numerics.grids import candidate_grid, cell_codes, repeats
+
+_MIDDLE = 0.5  # of the largest weight, where nothing is known of weights
 
 Weighing = Literal["person", "first", "last"]
 PerPerson = Annotated[
     Weighing | None,
     Field(
-        description="Of a data set with several rows a person: with `person` everybody counts once, in equal parts for such "
-        "rows; with `first` or `last` only that row of each person counts. Either has less noise."
+        description="Of a data set with several rows a person: with `person` everybody counts "
+        "once, in equal parts for such rows; with `first` or `last` only that row of each person "
+        "counts. Either has less noise."
     ),
 ]
 
 
+QuantileWeights = Annotated[
+    Name | None,
+    Field(
+        description="A numeric column with declared bounds of at least 0, such as survey "
+        "weights: each record counts by it. The noise is that of the largest weight, so a narrow "
+        "upper bound gives smaller errors. Not with `by` and `intervals`."
+    ),
+]
+_GROUPS = "weights cannot be combined with `by`: ask with `where` for one group."
+
+
+def weightless(weights: str | None) -> None:
+    """Raises InvalidQuery for weights."""
+    if weights is not None:
+        raise InvalidQuery(_GROUPS)
+
+
 @dataclass(frozen=True, slots=True)
 class CodeMap:
-    """(rows,) cell of a record in use on the column's public grid."""
+    """(rows,) cell of a record in use on the column's public grid; of a weighted design (2, rows),
+    with the share as which it counts.
+    """
 
     design: Design
     column: Column
@@ -53,7 +81,9 @@ class CodeMap:
     def __call__(self, block: Block) -> tuple[FloatArray, ...]:
         used = in_use(self.design, block) if self.design.masked else None
         values = block.columns[self.column.name]
-        return (cell_codes(values, candidate_grid(self.column), used),)
+        codes = cell_codes(values, candidate_grid(self.column), used)
+        weight = self.design.weight
+        return (codes if weight is None else np.stack([codes, shares(weight, block)]),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +111,17 @@ def quantile_part(
     probabilities: tuple[float, ...],
     rho: int,
     per: Weighing | None = None,
+    *,
+    weighted: bool = False,
 ) -> QuantileTree:
-    """Quantiles at increasing probabilities. Raises InvalidPrivacy where `rho` selects nothing."""
+    """Quantiles at increasing probabilities. weighted: of records that count by
+    weight. Raises InvalidPrivacy where `rho` selects nothing."""
     grid = candidate_grid(column)
     part = QuantileTree(grid, probabilities, rho, facts.schema.unit.max_rows, repeats(grid))
     if per == "person":
         part = replace(part, unit_rows=1, person_rows=part.unit_rows, shared=True)
+    elif weighted:
+        part = replace(part, weighted=True)
     else:
         part = one_row_part(part, per)
     if not quantile_tree.ladder(part).steps:
@@ -107,6 +142,25 @@ def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
     return part
 
 
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What records count by weight together, as public facts say. total: Σa; records: (Σa)²/Σa²."""
+
+    total: float
+    records: float
+
+    @classmethod
+    def of(cls, facts: DatasetFacts, design: Design) -> "Weighed | None":
+        """None where a design has no weight; without a profile half of the largest for each
+        record.
+        """
+        if design.weight is None:
+            return None
+        rows = draw_public_rows(design, facts, masked=False)
+        total = facts.n * (_MIDDLE if rows is None else rows.share)
+        return cls(total, facts.n if rows is None else total / rows.unequal)
+
+
 class Selecting(Planned):
     """A plan of one selection, about all records in use or about those of a group."""
 
@@ -117,7 +171,9 @@ class Selecting(Planned):
 
     @property
     @abstractmethod
-    def step(self) -> SumStep: ...
+    def step(self) -> SumStep:
+        """The step that releases the selected cells."""
+
     @abstractmethod
     def members(self, released: Released) -> dict[str, Any]:
         """The members of its result."""
@@ -166,11 +222,12 @@ class GroupSelections(PlannedOn):
         return [self.one.members(each) for each in released]
 
 
-def rank_precision(part: QuantileTree, n: int) -> ForecastPrecision:
+def rank_precision(part: QuantileTree, n: int, weighed: Weighed | None = None) -> ForecastPrecision:
     """The expected precision of the share of n records (or of n persons, whose rows in equal parts
     vary no more) that lies below each released value: a selection's noise falls by e over b ranks
-    on both sides, so its standard deviation is √2 b, as of Laplace's law."""
-    noise = sqrt(2) * quantile_tree.scale(part) / n
-    sampling = tuple(sqrt(p * (1 - p) / n) for p in part.probabilities)
+    on both sides, so its standard deviation is √2 b, as of Laplace's law. weighed: of weights."""
+    of = Weighed(n, n) if weighed is None else weighed
+    noise = sqrt(2) * quantile_tree.scale(part) / of.total
+    sampling = tuple(sqrt(p * (1 - p) / of.records) for p in part.probabilities)
     names = tuple(f"{100 * p:g}%" for p in part.probabilities)
     return ForecastPrecision(names, (noise,) * len(names), sampling, in_units=False)

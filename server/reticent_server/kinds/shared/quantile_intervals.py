@@ -85,6 +85,10 @@ _FEWEST = 4.0  # records: with fewer in use both ends are bounds, whatever the p
 _ROUNDS = 4  # the noise's scale depends on the ranks, and they on it: settled to 1 % after three
 _LOST = float(ndtri(0.99))  # deviations: one end of a hundred is not believed by chance
 _BY = "intervals cannot be combined with `by`: ask with `where` for one group."
+_WEIGHTS = (
+    "intervals cannot be combined with weights: ask for the weighted share below a value, a mean "
+    "with weights of a 0/1 column, which has an interval."
+)
 _PERSON = (
     "intervals cannot be combined with per='person': ask with per='first' or 'last', or leave "
     "`per` out."
@@ -239,10 +243,12 @@ def _one(per: str | None) -> Literal["first", "last"] | None:
     return cast('Literal["first", "last"] | None', per)
 
 
-def without_groups(by: str | None) -> None:
-    """Raises InvalidQuery for groups."""
+def without_groups(by: str | None, weights: str | None = None) -> None:
+    """Raises InvalidQuery for groups and weights."""
     if by is not None:
         raise InvalidQuery(_BY)
+    if weights is not None:
+        raise InvalidQuery(_WEIGHTS)
 
 
 def with_ends(

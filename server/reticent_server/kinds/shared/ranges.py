@@ -25,9 +25,8 @@ from reticent_server.fitting.public.standardise import NORMAL_IQR
 REACH = 3.2
 _LEAST = 1e-9  # of the declared width: a narrower range is one that rounding would see
 _FAR = (0.05, 0.25, 0.5, 0.75, 0.95)  # quantiles that a profile's noise leaves in place
-_GRID = (
-    np.arange(200) + 0.5
-) / 200  # probabilities at which a released law is averaged: finer than its quantiles
+# probabilities at which a released law is averaged: finer than its quantiles
+_GRID = (np.arange(200) + 0.5) / 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,12 @@ class ClipRange:
 
     @property
     def centre(self) -> float:
+        """The middle of the range."""
         return (self.lower + self.upper) / 2
 
     @property
     def half(self) -> float:
+        """Half of the width."""
         return (self.upper - self.lower) / 2
 
     @property
@@ -81,6 +82,22 @@ def declared_range(facts: DatasetFacts, column: Column) -> ClipRange:
         return ClipRange(column.lower - 1.0, column.upper + 1.0, column.lower)
     known = clip_range(facts, column)
     return ClipRange(column.lower, column.upper, known.expected, known.sd)
+
+
+def share_below(facts: DatasetFacts, column: Column, value: float) -> float:
+    """The share of the records below a value: by released quantiles or counts, else as of a column
+    that is even between its bounds.
+    """
+    ends, at = [column.lower, column.upper], [0.0, 1.0]
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    if known and known.quantiles:
+        inner = np.clip(known.quantiles, column.lower, column.upper)
+        ends[1:1], at[1:1] = inner.tolist(), list(known.probabilities[: len(inner)])
+    elif known and known.counts and sum(known.counts) > 0:
+        counts = np.maximum(known.counts, 0.0)
+        below = known.first + np.arange(len(counts)) < value
+        return float(counts[below].sum() / counts.sum())
+    return float(np.interp(value, ends, at))
 
 
 def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:

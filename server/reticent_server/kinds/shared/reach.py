@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far the range of a comparison of groups reaches: a compromise of noise and clipping.
 
-Noise of a group's mean grows with the range; beyond it, records say nothing of where they are. With N
-records a group, values of a normal law clipped at r of its standard deviations, and noise η of a
-group's sum in half-widths, a shift δ of one group moves its mean by g(r)δ, g(r) = 2Φ(r) − 1, against
-the variance
+Noise of a group's mean grows with the range; beyond it, records say nothing of where they are. With
+N records a group, values of a normal law clipped at r of its standard deviations, and noise η of a
+group's sum in half-widths, a shift δ of one group moves its mean by g(r)δ, g(r) = 2Φ(r) − 1,
+against the variance
 
     V(r) = v(r)/N + (rη/N)²,   v(r) = g(r) − 2rφ(r) + 2r²(1 − Φ(r)) (of the clipped values),
 
-and r is the one with the largest g²/(V + b²). b is what clipping takes from the mean of an exponential
-tail, ½·10^(−r/z), z the normal score of its 95 % quantile, in standard deviations: groups of one mean
-and unlike tails differ by that, and a test of many records would find it. It is a function of public
-facts: at most REACH, where sampling prevails, and at least LEAST_REACH. Under the hypothesis of one law
-the clipped means are equal, too.
+and r is the one with the largest g²/(V + b²). b is what clipping takes from the mean of an
+exponential tail, ½·10^(−r/z), z the normal score of its 95 % quantile, in standard deviations:
+groups of one mean and unlike tails differ by that, and a test of many records would find it. It is
+a function of public facts: at most REACH, where sampling prevails, and at least LEAST_REACH. Under
+the hypothesis of one law the clipped means are equal, too.
 """
 
 import numpy as np

@@ -28,12 +28,16 @@ def iqr_part(facts: DatasetFacts, column: Column, epsilon: int, delta: int) -> S
 
 
 def log_n(n: int) -> float:
+    """ln n, at least 1."""
     return max(log(n), 1.0)
 
 
 def stable_step(label: str, part: StableBin, column: Column) -> ColumnStep:
+    """The step of one part on one column."""
     return ColumnStep(label, (part,), ColumnsMap((column.name,)))
 
 
 def margin_needed(part: StableBin) -> int:
+    """The margin, in records, from which the release is nearly sure: ⌈ln(1/δ)/ε⌉
+    (mechanisms.ptr)."""
     return ptr.threshold(part.epsilon, part.delta)

@@ -4,15 +4,15 @@
 A record of weight w counts as the share a = w/w_max ∈ [0, 1] of the declared upper bound (1 without
 weights), 0 out of use. A mean first releases (a − 1, az), z = (x − centre)/half ∈ [−1, 1], as
 kinds.mean.weighted has it, whence A = Σa, m = Σaz/A; a total releases az, z = x/max|x|. Then, with
-the linearised value t = a(z − m)/(1 + |m|) ∈ [−1, 1] of a mean, t = az of a total, and G cells, which
-are the combinations of stratum and unit, or strata, or one cell of all:
+the linearised value t = a(z − m)/(1 + |m|) ∈ [−1, 1] of a mean, t = az of a total, and G cells,
+which are the combinations of stratum and unit, or strata, or one cell of all:
 
     sums      T_g = Σ_{i ∈ g} t_i                    VectorSum of e_g t       C = 1, Δ = 2
     squares   (1, √a(z − m)/(1 + |m|), t), in use    GramSum                  C = √3
     numbers   of records in g, in use or not         CountSum                 Δ = √2
 
-*Privacy.* A record is in one cell at most, so it contributes e_g t of norm |t| ≤ 1: two records are 2
-apart at most, attained by t = ±1 in one cell. m is released before; bounds, levels and w_max are
+*Privacy.* A record is in one cell at most, so it contributes e_g t of norm |t| ≤ 1: two records are
+2 apart at most, attained by t = ±1 in one cell. m is released before; bounds, levels and w_max are
 public; the primitives cut (mechanisms.noisy_sum, mechanisms.placed). The parts compose by zCDP.
 
 *Estimate.* With units, drawn with replacement in strata h of n_h units with records,
@@ -22,10 +22,10 @@ public; the primitives cut (mechanisms.noisy_sum, mechanisms.placed). The parts 
 on (G − H)G_e/G degrees of freedom (fitting.cluster_scores.in_strata: units alone, and why σ²G). A
 domain (`where`) keeps the units without records in it, as `subset` of a design does. Without units
 records are drawn one by one in each stratum (H = 1 without strata): V = Σt² − Σ_h (T_h² − σ²)/n_h.
-ALLOWED of the noise's standard deviation in V is added to it, as there. The error is √(V unit² + p²),
-unit what brings t to the answer's scale, p the privacy noise of the first step, and the design
-effect of a mean V over that of as many records drawn at random, Σw(x − m)²/(Σw n) (Kish 1965;
-`deff = "replace"` of R's survey).
+ALLOWED of the noise's standard deviation in V is added to it, as there. The error is √(V unit² +
+p²), unit what brings t to the answer's scale, p the privacy noise of the first step, and the design
+effect of a mean V over that of as many records drawn at random, Σw(x − m)²/(Σw n) (Kish 1965; `deff
+= "replace"` of R's survey).
 
 Source: Binder (1983); Särndal, Swensson & Wretman (1992, section 5.7). Attack:
 tests/privacy/test_survey_privacy.py.
@@ -68,9 +68,8 @@ from reticent_server.kinds.shared.columns import declared
 from reticent_server.numerics.evaluate import in_use, shares
 
 _UNITS, _RECORDS = 0.75, 0.125
-"""Of ρ, the part that tells the error: between units its noise is far above that of the estimate, and
-two thirds are best where it is a few times V; of records an eighth is enough.
-"""
+"""Of ρ, the part that tells the error: between units its noise is far above that of the estimate,
+and two thirds are best where it is a few times V; of records an eighth is enough. """
 _SQUARES, _NUMBERS = 8, 16  # of the rest, one part each
 _MIDDLE = 0.5  # expected share of a record's weight, where public facts do not tell
 _LEAST = 0.05  # of the records' squares, a variance within strata
@@ -139,10 +138,10 @@ class LinearisedMap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurveyEstimate(Estimate):
-    """A mean or total of a survey's design. sum_of_weights, design_effect: of a mean; null where noise
-    hides it, and of a total. clusters: noisy number of sampling units with records, null without
-    any; degrees_of_freedom: of the t law of the interval. warnings: why the interval is the whole range.
-    """
+    """A mean or total of a survey's design. sum_of_weights, design_effect: of a mean; null where
+    noise hides it, and of a total. clusters: noisy number of sampling units with records, null
+    without any; degrees_of_freedom: of the t law of the interval. warnings: why the interval is the
+    whole range."""
 
     sum_of_weights: float | None
     design_effect: float | None
@@ -316,8 +315,8 @@ def plan_survey(
     *,
     total: bool,
 ) -> SurveyPlan:
-    """A mean or total at `rho` (RHO_UNITS); design: mask and columns. asked: the columns of weights,
-    cluster and strata. Raises InvalidQuery."""
+    """A mean or total at `rho` (RHO_UNITS); design: mask and columns. asked: the columns of
+    weights, cluster and strata. Raises InvalidQuery."""
     weights, cluster, strata = asked
     if facts.schema.unit.many_rows:
         raise InvalidQuery(_PERSONS)

@@ -34,8 +34,8 @@ _SAME = (
     "period, and the period of the row."
 )
 _PERIODS = (
-    "There must be at least 2 periods and at most 40 between the bounds of `time`: name `first` and "
-    "`last` of them, or use coarser periods."
+    "There must be at least 2 periods and at most 40 between the bounds of `time`: name `first` "
+    "and `last` of them, or use coarser periods."
 )
 _CELLS = (
     "Cohorts times periods may be 400 at most: name `first` and `last`, or use coarser dates of "

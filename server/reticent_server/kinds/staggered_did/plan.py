@@ -7,7 +7,7 @@ those not yet treated, all averages, and the test of what is before treatment.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log, sqrt
+from math import ceil, inf, isfinite, log, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.precision import ForecastPrecision, single
+from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import GramSum, QuantileTree, SumStep
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.kinds.shared import answers
@@ -55,8 +55,8 @@ _ROWS = (
     "cross-sections, of responses cut to the centre ± the radius"
 )
 _LOST = (
-    "Cohorts whose number is not above its noise are left out: {}. Ask for a larger epsilon, or for "
-    "coarser dates of treatment."
+    "Cohorts whose number is not above its noise are left out: {}. Ask for a larger epsilon, or "
+    "for coarser dates of treatment."
 )
 _NONE = (
     "No effect can be told: no treated cohort with controls has a number above its noise. Ask for "
@@ -101,30 +101,41 @@ class StaggeredDidPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The noise of the simple average, with the cohorts' numbers of the profile, or equal
-        ones, and the radius of responses that vary as much within a person as between persons; of
-        the declared bounds without a profile."""
-        return {"privacy_standard_error": self._noise()}
+        """The noise of the simple average over its sampling error, with the cohorts' numbers of the
+        profile, or equal ones, which does not depend on the responses' spread; and the noise in
+        units, where a profile says how much they vary (else null).
+        """
+        expected = self.precision
+        (noise,), (sampling,) = expected.privacy, expected.sampling
+        told = isfinite(noise) and sampling is not None
+        return {
+            "terms": list(expected.names),
+            "privacy_to_sampling": [noise / sampling if told and sampling else None],
+            "privacy_standard_error": noise if told and expected.in_units else None,
+        }
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the simple average over all treated."""
-        return single("simple", self._noise(), None)
-
-    def _noise(self) -> float:
-        s = noisy_sum.noise_sd(self.part)
-        cells = expected_cells(self.panel, self.expected, s, self._radius())
+        """Of the simple average over all treated; of its ratio alone where the responses' spread is
+        not known.
+        """
+        s, radius = noisy_sum.noise_sd(self.part), self._radius()
+        cells = expected_cells(self.panel, self.expected, s, radius)
         after = [
             e for e in group_time_effects(cells, never=False) if e.period >= cells.starts[e.cohort]
         ]
+        known = self.sd is not None
         if not after:
-            return self._radius()
+            return ForecastPrecision(("simple",), (inf,), (radius,), in_units=known)
         D = pooled(cells, after).gradient
-        return sqrt(float(np.einsum("ck,ckl,cl->", D, cells.privacy, D)))
+        noise, sampling = (
+            sqrt(float(np.einsum("ck,ckl,cl->", D, V, D))) for V in (cells.privacy, cells.sampling)
+        )
+        return ForecastPrecision(("simple",), (noise,), (sampling,), in_units=known)
 
     def _radius(self) -> float:
         if self.sd is None:
-            return self.longest
+            return self.panel.reach  # of responses with a standard deviation of 1
         return min(self.longest, self.sd * self.panel.reach)
 
     def run(self) -> Recipe:

@@ -45,8 +45,9 @@ Effects = Annotated[
     Literal["person"],
     OfPersons(),
     Field(
-        description="person: deviations from the person's means over the rows in use, of a data set with several rows a "
-        "person. Formulas then have an intercept of every person (the within estimator)."
+        description="person: deviations from the person's means over the rows in use, of a data "
+        "set with several rows a person. Formulas then have an intercept of every person (the "
+        "within estimator)."
     ),
 ]
 

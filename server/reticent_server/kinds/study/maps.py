@@ -2,9 +2,9 @@
 """What one record contributes to a study: functions of the record and of public values only.
 
     u = W_g z̃ in the record's group g,  ω = min(1, R_g²/‖u‖²)
-    rows     e_g ⊗ u √ω/R_g        ‖·‖ ≤ 1    its Gram sum has the groups' moments as its diagonal blocks
+    rows     e_g ⊗ u √ω/R_g        ‖·‖ ≤ 1    its Gram sum's diagonal blocks: the groups' moments
     lengths  the bin of ‖u‖²        one count
-    scores   e_g ⊗ ω Bx r/(σC)     ‖·‖ ≤ 1    cut where longer; its Gram sum is the meat of a declared formula
+    scores   e_g ⊗ ω Bx r/(σC)     ‖·‖ ≤ 1    cut where longer; Gram sum: meat of a declared formula
 
 Of persons with several rows (person_rows m > 1) the length is that of all of a person's rows
 together:
@@ -46,6 +46,7 @@ class RecordGroups:
 
     @property
     def count(self) -> int:
+        """How many groups there are, 1 without a column."""
         return len(self.codes)
 
     def members(self, block: Block, used: BoolArray) -> list[BoolArray]:

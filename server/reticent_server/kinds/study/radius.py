@@ -36,7 +36,9 @@ from reticent_server.domain.steps import FloatArray
 EDGES = (
     *(0.5 * 2.0 ** (k / 2) for k in range(9)),
     *(16.0 * 2.0**k for k in range(8)),
-)  # of ‖u‖²/q: from half of what a white row has to 2,048 times it; wider beyond 8, where counts are small
+)
+"""Of ‖u‖²/q: from half of what a white row has to 2,048 times it; wider beyond 8, where counts are
+small."""
 _CANDIDATES = tuple(2.0 ** (k / 8) for k in range(65))  # of R²/q
 _LEAST_TAIL = (
     3.0  # R²/q, where noise allows it: twice what white rows of six columns have at the median

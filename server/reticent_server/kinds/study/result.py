@@ -109,11 +109,10 @@ class StudyResult:
     terms. moments, noise, narrow, clipped, radius, lost, main: as in a group, of all records in
     use; with `by` they are in `groups`, by level. dummies: which columns hold 0 and 1 only. Where
     persons have several rows: n counts persons, persons is the noisy number of those with a row in
-    use, with the standard error of its noise, and design_effect is by what the sampling covariances of formulas that were not declared
-    are multiplied. effects: "person" where all columns are deviations from a person's means; the
-    intercept then counts rows, and stretch is by what mean squares of residuals are multiplied to
-    be those of errors.
-    """
+    use, with the standard error of its noise, and design_effect is by what the sampling covariances
+    of formulas that were not declared are multiplied. effects: "person" where all columns are
+    deviations from a person's means; the intercept then counts rows, and stretch is by what mean
+    squares of residuals are multiplied to be those of errors."""
 
     terms: list[str]
     variables: dict[str, list[str]]

@@ -2,17 +2,17 @@
 """Sums of a bounded column by group, over the records in use.
 
 A record in use of group g has the vector e_g x ∈ R^G with a ≤ x ≤ b, the declared bounds stretched
-to 0; one out of use has
-0. It contributes e_g x − c(1, …, 1), c public, and the sums are what is released + nc. The squared
-   norm of a contribution is (x − c)² + (G − 1)c² or Gc², largest at x = a or b, so
+to 0; one out of use has the vector 0. It contributes e_g x − c(1, …, 1), c public, and the sums are
+what is released + nc. The squared norm of a contribution is (x − c)² + (G − 1)c² or Gc², largest at
+x = a or b, so
 
-    C² = max((a − c)², (b − c)²) + (G − 1)c²,   and c between b/G and (a + b)/2, the nearer to 0, is the best
+    C² = max((a − c)², (b − c)²) + (G − 1)c²,
 
-(for |a| ≤ |b|; with a and b exchanged for the others): the centre of the smallest ball that holds
-all contributions. For one group C = (b − a)/2, as without groups; for a = −b, C = b, attained
-inside a group; for a = 0 and two groups, C = b/√2, attained between them. Replacing a record moves
-the sums by 2C at most, with m rows of a unit by 2Cm. An interval is for the sum in this table, so
-the noise alone widens it.
+and of c between b/G and (a + b)/2 the nearer to 0 is the best (for |a| ≤ |b|; with a and b
+exchanged for the others): the centre of the smallest ball that holds all contributions. For one
+group C = (b − a)/2, as without groups; for a = −b, C = b, attained inside a group; for a = 0 and
+two groups, C = b/√2, attained between them. Replacing a record moves the sums by 2C at most, with m
+rows of a unit by 2Cm. An interval is for the sum in this table, so the noise alone widens it.
 
 Privacy: mechanisms.noisy_sum, VectorSum; kinds.shared.by.
 """

@@ -26,8 +26,9 @@ WEIGHTS_ALONE = "A sum has weights, cluster and strata, or by: ask for each grou
 
 @dataclass(frozen=True, slots=True)
 class Sum(Query):
-    """Sum of a column in this table; its interval counts the privacy noise alone. With weights, cluster
-    or strata: the total of the population that a survey was drawn from, with its design's error."""
+    """Sum of a column in this table; its interval counts the privacy noise alone. With weights,
+    cluster or strata: the total of the population that a survey was drawn from, with its design's
+    error."""
 
     column: Name
     where: Where = None
@@ -36,8 +37,8 @@ class Sum(Query):
     weights: Annotated[
         Name | None,
         Field(
-            description="A numeric column with declared bounds of at least 0, such as survey weights: the total is Σwx. One "
-            "row a person, without by, only."
+            description="A numeric column with declared bounds of at least 0, such as survey "
+            "weights: the total is Σwx. One row a person, without by, only."
         ),
     ] = None
     cluster: Unit = None

@@ -39,20 +39,24 @@ from reticent_server.kinds.shared.pilot_range import SHARE, ShellMap, narrowed, 
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.t_test.result import TTestResult
 
-_FAR = (
-    1e3  # half-widths of a paired test's range: a popmean beyond is refuted as surely as one there
-)
+# half-widths of a paired test's range: a popmean beyond is refuted as surely as one there
+_FAR = 1e3
 
 
 class TTestQuestion(Protocol):
     """What a t test asks beside its columns."""
 
     @property
-    def popmean(self) -> float: ...
+    def popmean(self) -> float:
+        """The mean (or difference of means) of the null hypothesis."""
+
     @property
-    def alternative(self) -> str: ...
+    def alternative(self) -> str:
+        """ "two-sided", "less" or "greater"."""
+
     @property
-    def confidence_level(self) -> float: ...
+    def confidence_level(self) -> float:
+        """Of the effect's interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,12 @@ from reticent_server.kinds.treatment_effect.overlap import Overlap, PropensityHi
 from reticent_server.kinds.treatment_effect.records import HALF, REACH, AdjustedRecords, Centres
 
 FEW = (
-    "An arm has too few records for its noise, so there is no interval: raise epsilon, or ask about "
-    "a more common treatment."
+    "An arm has too few records for its noise, so there is no interval: raise epsilon, or ask "
+    "about a more common treatment."
 )
 POOR = (
-    "Overlap is poor: {share:.0%} of the records have propensities beyond the trimming bounds, where "
-    "hardly anybody of the other arm is like them, so there is no interval. Ask for "
+    "Overlap is poor: {share:.0%} of the records have propensities beyond the trimming bounds, "
+    "where hardly anybody of the other arm is like them, so there is no interval. Ask for "
     'estimand="overlap", for another estimand, or with `where` for records with both treatments.'
 )
 HEAVY = (
@@ -44,8 +44,8 @@ HEAVY = (
     "epsilon."
 )
 UNTOLD = (
-    "Some coefficients of the {which} are below their noise: the adjustment is incomplete where they "
-    "matter. Fit it with a larger epsilon, or with fewer covariates."
+    "Some coefficients of the {which} are below their noise: the adjustment is incomplete where "
+    "they matter. Fit it with a larger epsilon, or with fewer covariates."
 )
 IMBALANCE = (
     "After weighting the arms still differ by more than {limit:g} standard deviations in {names}."
@@ -71,11 +71,10 @@ class TreatmentEffectResult:
     """The effect of a treatment in the units of the response, or of its mean where that is a share.
 
     standard_error: of sampling, noise, the models' errors and the cut; privacy_standard_error: of
-    the noise of this question's sums; models_standard_error: what the models' errors add; allowance:
-    what the cut of the largest influences adds. estimand: whose effect, in words. numbers, effective_numbers: of controls
-    and treated, the second (Σw)²/Σw². beyond: the share of records whose weights are cut at the
-    trimming bounds. No interval: `warnings` say why.
-    """
+    the noise of this question's sums; models_standard_error: what the models' errors add;
+    allowance: what the cut of the largest influences adds. estimand: whose effect, in words.
+    numbers, effective_numbers: of controls and treated, the second (Σw)²/Σw². beyond: the share of
+    records whose weights are cut at the trimming bounds. No interval: `warnings` say why."""
 
     effect: float
     standard_error: Size

@@ -72,20 +72,23 @@ class TreatmentEffect(Query):
     estimand: Annotated[
         Literal["ate", "att", "atc", "overlap"],
         Field(
-            description="Whose effect: of all, of the treated, of the controls, or of those who might be either (overlap weights, for poor overlap)."
+            description="Whose effect: of all, of the treated, of the controls, or of those who "
+            "might be either (overlap weights, for poor overlap)."
         ),
     ] = "ate"
     estimator: Annotated[
         Literal["aipw", "ipw", "gcomp"],
         Field(
-            description="aipw: weights and a model of the response, right where either is (doubly robust); ipw: weights alone; gcomp: the model alone."
+            description="aipw: weights and a model of the response, right where either is (doubly "
+            "robust); ipw: weights alone; gcomp: the model alone."
         ),
     ] = "aipw"
     where: Where = None
     propensity: Annotated[
         Coefficients | None,
         Field(
-            description="Of a released logit of the treatment on the covariates, the intercept first; null: fitted first, for 30 % of the budget."
+            description="Of a released logit of the treatment on the covariates, the intercept "
+            "first; null: fitted first, for 30 % of the budget."
         ),
     ] = None
     propensity_noise: Annotated[
@@ -94,7 +97,9 @@ class TreatmentEffect(Query):
     outcome: Annotated[
         Coefficients | None,
         Field(
-            description="Of a released regression of y on the treatment and the covariates, in this order after the intercept; null: least squares, fitted first for 25 % of the budget."
+            description="Of a released regression of y on the treatment and the covariates, in "
+            "this order after the intercept; null: least squares, fitted first for 25 % of the "
+            "budget."
         ),
     ] = None
     outcome_covariance: Annotated[

@@ -88,6 +88,7 @@ class PropensityHistogram:
 
     @property
     def shown(self) -> Overlap:
+        """The histogram by arm, as a reply has it."""
         controls, treated = self.counts.tolist()
         return Overlap(
             edges=self.edges.tolist(),

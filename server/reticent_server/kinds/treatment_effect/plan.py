@@ -37,7 +37,7 @@ of one record, of public numbers and of earlier releases, bounded by the primiti
     arms         ‖v‖ ≤ 1.5 (gcomp: .71)       VectorSum      Δ = 3 m (1.42 m)
     balance      ‖v‖ ≤ √k + 2                 VectorSum      Δ = (2√k + 4)m
     lengths      one position on each grid    RunningCounts  (mechanisms.running_counts)
-    effect       |ψ/C| cut to 1, its square   PowerSum       the diameter of (t, 1.4t²) (mechanisms.power_sum)
+    effect       |ψ/C| cut to 1, its square   PowerSum       the diameter of (t, 1.4t²)
     derivatives  ‖R∂ψ‖ ≤ L                    VectorSum      Δ = 2L m
 
 C and L are post-processing of step 3. Models that are fitted within the question come first
@@ -145,6 +145,7 @@ class TreatmentEffectPlan(Planned):
 
     @property
     def sources(self) -> tuple[NuisanceSource, ...]:
+        """Propensity and outcome, of those that the estimator fits."""
         return tuple(each for each in (self.propensity, self.outcome) if each is not None)
 
     @property
@@ -171,7 +172,8 @@ class TreatmentEffectPlan(Planned):
             columns=self.records.design.columns,
             rho=own + sum(plan.rho for plan in fits),
             mechanism="discrete Gaussian sums of influences cut at a rank",
-            reference="Robins, Rotnitzky & Zhao (1994); Li, Morgan & Zaslavsky (2018); Dwork & Smith (2009)",
+            reference="Robins, Rotnitzky & Zhao (1994); Li, Morgan & Zaslavsky (2018); Dwork & "
+            "Smith (2009)",
             passes=passes + sum(plan.passes for plan in fits),
             column_ms=ceil(self.n * row / 10**6) + sum(plan.column_ms for plan in fits),
             steady=all(plan.steady for plan in fits),

@@ -71,6 +71,7 @@ class AdjustedRecords:
 
     @property
     def response(self) -> Term:
+        """The outcome's term. Raises RuntimeError without one."""
         if self.design.response is None:
             raise RuntimeError("an effect has a response")
         return self.design.response
@@ -230,7 +231,8 @@ class Influence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InfluenceLengthsMap:
-    """(rows,) the positions of |ψ| and of ‖R∂ψ‖ on public grids; with weights that of |y − m| too."""
+    """(rows,) the positions of |ψ| and of ‖R∂ψ‖ on public grids; with weights that of |y − m|
+    too."""
 
     influence: Influence
     effects: LengthGrid

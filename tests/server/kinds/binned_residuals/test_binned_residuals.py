@@ -140,7 +140,10 @@ def test_ranges_hold_what_they_say() -> None:
 
 def test_coefficients_that_meet_no_record_still_have_an_answer() -> None:
     """All fitted values the same, and fitted values that overflow."""
-    for query in (BinnedResiduals("y ~ x", (1.0, 1e-9)), BinnedResiduals("k ~ x", (-5.0, 200.0), "log")):  # fmt: skip
+    for query in (
+        BinnedResiduals("y ~ x", (1.0, 1e-9)),
+        BinnedResiduals("k ~ x", (-5.0, 200.0), "log"),
+    ):
         found = found_in(query, table(2000), 1.0)
         assert np.all(np.isfinite(found.residuals))
         assert np.all(np.diff(found.edges) > 0)

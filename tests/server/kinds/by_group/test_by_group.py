@@ -42,7 +42,9 @@ def test_every_group_has_its_own_answer() -> None:
         assert counts[level]["value"] == pytest.approx(len(own), abs=3)
         assert sums[level]["value"] == pytest.approx(own.sum(), abs=12)
         assert means[level]["value"] == pytest.approx(own.mean(), abs=0.02)
-        assert means[level]["standard_error"] == pytest.approx(own.std() / np.sqrt(len(own)), rel=0.2)  # fmt: skip
+        assert means[level]["standard_error"] == pytest.approx(
+            own.std() / np.sqrt(len(own)), rel=0.2
+        )
 
 
 def test_histograms_of_groups_are_those_of_their_records() -> None:

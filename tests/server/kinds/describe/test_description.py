@@ -52,7 +52,9 @@ def test_without_noise_to_speak_of_it_is_what_numpy_says() -> None:
         known = np.quantile(values, (0.25, 0.5, 0.75))
         assert [q.value for q in group.quartiles] == pytest.approx(known, abs=0.02)
     (group,) = column(found, "g").groups
-    assert [s.value for s in group.shares] == pytest.approx(np.bincount(table["g"].astype(int)) / 20_000, abs=1e-3)  # fmt: skip
+    assert [s.value for s in group.shares] == pytest.approx(
+        np.bincount(table["g"].astype(int)) / 20_000, abs=1e-3
+    )
     (group,) = column(found, "m").groups
     assert group.missing.value == pytest.approx(gone.mean(), abs=1e-3)
     assert group.number == pytest.approx(20_000 - gone.sum(), abs=5)
@@ -65,7 +67,9 @@ def test_groups_have_figures_of_their_own_and_all_records_come_first() -> None:
     used = table["x"] > 0
     masks = [used, *(used & (table["g"] == code) for code in range(3))]
     assert [size.level for size in found.sizes] == ["all", "a", "b", "c"]
-    for size, y, b, mask in zip(found.sizes, *(column(found, name).groups for name in "yb"), masks, strict=True):  # fmt: skip
+    for size, y, b, mask in zip(
+        found.sizes, *(column(found, name).groups for name in "yb"), masks, strict=True
+    ):
         assert size.number == pytest.approx(mask.sum(), rel=1e-2)
         assert y.number == pytest.approx(mask.sum(), rel=1e-2)
         assert y.mean.value == pytest.approx(table["y"][mask].mean(), abs=0.01)
@@ -81,7 +85,9 @@ def test_bins_hold_what_numpy_counts() -> None:
     table = people(5_000)
     found = column(described(Describe(("y",)), table), "y")
     inner = np.searchsorted(found.edges[1:-1], table["y"], side="right")
-    assert found.groups[0].counts == pytest.approx(np.bincount(inner, minlength=len(found.edges) - 1), abs=1)  # fmt: skip
+    assert found.groups[0].counts == pytest.approx(
+        np.bincount(inner, minlength=len(found.edges) - 1), abs=1
+    )
     assert found.clipped == (-10.0, 10.0)
     assert -10 < found.edges[0] < found.edges[-1] < 10
 
@@ -124,7 +130,9 @@ def test_sampling_of_a_standard_deviation_counts_what_is_beyond_the_histogram() 
 def test_without_a_profile_a_first_step_finds_the_bins() -> None:
     columns = (Column("y", ColumnKind.NUMERIC, -1e4, 1e4), *PEOPLE[1:])
     table = people(20_000)
-    found = column(described(Describe(("y",)), table, facts=facts_of(20_000, columns), epsilon=2.0), "y")  # fmt: skip
+    found = column(
+        described(Describe(("y",)), table, facts=facts_of(20_000, columns), epsilon=2.0), "y"
+    )
     assert -15 < found.edges[0] < found.edges[-1] < 15
     (group,) = found.groups
     assert group.quartiles[1].value == pytest.approx(np.median(table["y"]), abs=0.2)
@@ -160,7 +168,12 @@ def test_a_column_of_few_whole_numbers_makes_groups() -> None:
 
 def test_bad_questions_are_refused() -> None:
     facts = people_facts(2000)
-    for query in (Describe(("y", "y")), Describe(("z",)), Describe(("y",), "y"), Describe(("y",), "x")):  # fmt: skip
+    for query in (
+        Describe(("y", "y")),
+        Describe(("z",)),
+        Describe(("y",), "y"),
+        Describe(("y",), "x"),
+    ):
         with pytest.raises(InvalidQuery):
             registry.plan(facts, query, offer(1))
     wide = Column("h", ColumnKind.CATEGORICAL, 0, 4999, tuple(map(str, range(5000))))

@@ -29,7 +29,8 @@ def spent(trace: Any) -> int:
 
 def test_each_group_has_coxs_coefficients_of_its_own_records() -> None:
     """To .4 of Cox's standard errors, with next to no noise; slopes of the second group have the
-    other sign, and the third has no record. The charge is that of the steps, all of what is offered.
+    other sign, and the third has no record. The charge is that of the steps, all of
+    what is offered.
     """
     data = persons(np.random.default_rng(31), 4000, strata=3)
     data["g"] = np.where(data["g"] == 2, 0.0, data["g"])

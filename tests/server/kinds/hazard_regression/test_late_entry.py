@@ -78,8 +78,8 @@ def test_without_noise_censoring_counts_who_comes() -> None:
     _, start, time, event = followed(5)
     table = table_of(start, time, event)
     assert table.censoring[:-1].mean() == pytest.approx(LEAVING / 10, abs=0.002)
-    # before many come: 24,000, of whom .034 are gone by the middle of their first interval, where they
-    # are counted, seem to be .06 of the 14,000 who were there
+    # before many come: 24,000, of whom .034 are gone by the middle of their first interval, where
+    # they are counted, seem to be .06 of the 14,000 who were there
     assert 0.005 < table.censoring[19] < 0.1
     assert table.shares.tolist() == [1.0]
 

@@ -116,7 +116,9 @@ def test_noise_of_kendalls_is_what_is_said() -> None:
     T = np.histogram2d(stats.rankdata(x), stats.rankdata(y), bins=8)[0]
     ties = (np.zeros(8), np.zeros(8))
     draws = [tau_b(T + rng.normal(0, 6, T.shape), 6.0, ties) for _ in range(1000)]
-    assert np.std([d.value for d in draws]) == pytest.approx(np.mean([d.noise for d in draws]), rel=0.12)  # fmt: skip
+    assert np.std([d.value for d in draws]) == pytest.approx(
+        np.mean([d.noise for d in draws]), rel=0.12
+    )
 
 
 @pytest.mark.slow

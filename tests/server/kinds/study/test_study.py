@@ -200,7 +200,12 @@ def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     assert result["main"]["p_values"] == [None] * 3
     assert result["main"]["warnings"][0].startswith("No intervals: much of k lies in few records")
     study = read(query, result)
-    for fit in (study.ols("y ~ x + k"), study.ols("k ~ x"), study.iv("y ~ x | k"), study.ridge("y ~ k", 0.1)):  # fmt: skip
+    for fit in (
+        study.ols("y ~ x + k"),
+        study.ols("k ~ x"),
+        study.iv("y ~ x | k"),
+        study.ridge("y ~ k", 0.1),
+    ):
         assert not any(fit.estimable)
         assert any(w.startswith("No intervals: much of k") for w in fit.result["warnings"])
         assert np.all(np.isfinite(fit.params))
@@ -253,8 +258,8 @@ DEGENERATE = {
     "constant x": lambda n: {"y": np.arange(n) / n, "x": np.zeros(n), "g": np.arange(n) % 3 * 1.0},
     "y is x": lambda n: {"y": np.arange(n) * 1.0, "x": np.arange(n) * 1.0, "g": np.zeros(n)},
     "not numbers": lambda n: {"y": np.full(n, np.nan), "x": np.full(n, np.inf), "g": np.zeros(n)},
-    "far apart": lambda n: {"y": np.where(np.arange(n) % 2, 1e3, -1e3), "x": np.r_[1e3, np.zeros(n - 1)],
-                            "g": np.full(n, 2.0)},
+    "far apart": lambda n: {"y": np.where(np.arange(n) % 2, 1e3, -1e3),
+                            "x": np.r_[1e3, np.zeros(n - 1)], "g": np.full(n, 2.0)},
 }  # fmt: skip
 
 
@@ -386,7 +391,14 @@ def test_missing_cells_are_filled_and_said_by_an_indicator(data: Any) -> None:
     moments = np.array(result["moments"])[np.ix_(order, order)]
     np.testing.assert_allclose(moments, Z.T @ Z / len(data["y"]), rtol=2e-3, atol=1e-3)
     assert result["variables"]["I(x**2)"] == ["I(x**2)", "missing(x)"]
-    assert [result["dummies"][k] for k in order] == [False, False, False, *[True] * 2, False, *[True] * 2]  # fmt: skip
+    assert [result["dummies"][k] for k in order] == [
+        False,
+        False,
+        False,
+        *[True] * 2,
+        False,
+        *[True] * 2,
+    ]
     main = result["main"]
     X = design(data, x, c, d, gone["x"], gone["g"])[~gone["y"]]
     fit = sm.OLS(made["y"][~gone["y"]], X).fit()

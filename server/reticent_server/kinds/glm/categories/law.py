@@ -6,8 +6,10 @@ A record's predictors are η = Γu (P,), u its whitened regressors; S more param
 (S,), are common to all records. With s = (s_η, s_λ) the derivative of the log-likelihood of its
 level by (η, λ), and w = min(1, R²/‖u‖²),
 
-    score        w (s_η ⊗ u, s_λ)           ‖·‖² ≤ sup (R²‖s_η‖² + ‖s_λ‖²)           as ‖wu‖ ≤ R, w ≤ 1
-    information  w E[x xᵀ], x = (s_η ⊗ u, s_λ), the expectation by the law at (η, λ): it does not depend on the level
+    score        w (s_η ⊗ u, s_λ)
+                 ‖·‖² ≤ sup (R²‖s_η‖² + ‖s_λ‖²)                  as ‖wu‖ ≤ R, w ≤ 1
+    information  w E[x xᵀ], x = (s_η ⊗ u, s_λ), the expectation by the law at (η, λ): it does not
+                 depend on the level
                  ‖·‖² ≤ sup (R⁴‖I_ηη‖² + 2R²‖I_ηλ‖² + ‖I_λλ‖²)   (Frobenius), as w‖u‖² ≤ R²
 
 Each law says the two suprema; they are over all η and all levels, at the public λ of the step.
@@ -30,24 +32,32 @@ class Latent:
 
 
 class CategoryLaw(Protocol):
-    """A law of a response with `levels` K. predictors: P. spacings: S. most: sup of an eigenvalue
-    of I_ηη."""
+    """A law of a response with K levels, by P linear predictors η and S shared parameters λ."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As in queries."""
+
     @property
     def words(self) -> str:
         """The words of the estimand."""
         ...
 
     @property
-    def levels(self) -> int: ...
+    def levels(self) -> int:
+        """K."""
+
     @property
-    def predictors(self) -> int: ...
+    def predictors(self) -> int:
+        """P, the number of linear predictors."""
+
     @property
-    def spacings(self) -> int: ...
+    def spacings(self) -> int:
+        """S, the number of parameters that all records share."""
+
     @property
-    def most(self) -> float: ...
+    def most(self) -> float:
+        """The largest eigenvalue of I_ηη at any predictor."""
 
     def start(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(η (P,), λ (S,)) at which the levels have the public shares (K,)."""

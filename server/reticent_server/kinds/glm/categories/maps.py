@@ -2,9 +2,11 @@
 """What one record contributes to a fit of levels: functions of the record and of public values
 only.
 
-    x̃ standardised terms, u = Wx̃ (q,), w = min(1, R²/‖u‖²), η = clip(Θx̃) (P,), s and I as in categories.law
-    score        w (s_η ⊗ u, s_λ)                              ‖·‖ ≤ score_bound; its sum is the gradient, its Gram sum the meat
+    x̃ standardised terms, u = Wx̃ (q,), w = min(1, R²/‖u‖²), η = clip(Θx̃) (P,)
+    score        w (s_η ⊗ u, s_λ)                              ‖·‖ ≤ score_bound
     information  w (I_ab u_i u_j, I_ac u_i, I_cd), c, d of λ    ‖·‖ ≤ information_bound
+
+with s and I as in categories.law. The score's sum is the gradient, its Gram sum the meat.
 
 Of the symmetric information each entry is given once: with a ≤ b and i ≤ j, times √2 where a < b
 and times √2 where i < j, and so are those of λ, I_ac u_i times √2: the vector's length is the

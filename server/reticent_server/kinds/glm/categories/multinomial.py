@@ -4,7 +4,7 @@
 P(y = k) = exp(ζ_k)/Σ exp(ζ_j), ζ = Hᵀη, H (K − 1, K) Helmert's orthonormal contrasts, so that no
 level is special to the noise. With π the probabilities and e the indicator of the record's level,
 
-    s = H(e − π)                ‖s‖ = ‖e − π‖ ≤ √2    (π ≥ 0, Σπ = 1; attained where another level is certain)
+    s = H(e − π)                ‖s‖ = ‖e − π‖ ≤ √2    (attained where another level is certain)
     I = H(diag π − ππᵀ)Hᵀ       ‖I‖_F ≤ ½             (attained by two levels of ½ each)
 
 The second: with a = Σπ², ‖diag π − ππᵀ‖_F² = a − 2Σπ³ + a², and a² ≤ Σπ·Σπ³ = Σπ³ (Cauchy), so it
@@ -35,18 +35,23 @@ class Multinomial:
 
     @property
     def predictors(self) -> int:
+        """K − 1: contrasts of the levels' logits."""
         return self.levels - 1
 
     def start(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The contrasts of the shares' logarithms; there is no λ."""
         return np.asarray(contrasts(self.levels) @ np.log(shares)), np.zeros(0)
 
     def kept(self, spacings: FloatArray) -> FloatArray:
+        """λ itself, which is empty."""
         return spacings
 
     def unsure(self, spacings: FloatArray) -> FloatArray:
+        """Empty, as λ is."""
         return spacings
 
     def cells(self, at: Latent) -> tuple[FloatArray, FloatArray]:
+        """Softmax probabilities, and s = H(e − π) of each level."""
         H = contrasts(self.levels)
         p = self._probabilities(H, at)
         mean = np.zeros((self.levels - 1, at.predictors.shape[1]))
@@ -63,12 +68,15 @@ class Multinomial:
         return np.asarray(zeta / zeta.sum(axis=0))
 
     def score_bound(self, radius: float, spacings: FloatArray) -> float:  # noqa: ARG002 - one interface
+        """√2 R."""
         return sqrt(2) * radius
 
     def information_bound(self, radius: float, spacings: FloatArray) -> float:  # noqa: ARG002
+        """R²/2."""
         return radius**2 / 2
 
     def names(self, levels: tuple[str, ...], terms: tuple[str, ...]) -> list[str]:
+        """ "level: term" of each level but the first, level by level."""
         return [f"{level}: {term}" for level in levels[1:] for term in terms]
 
     def reported(
@@ -76,6 +84,7 @@ class Multinomial:
         theta: FloatArray,
         spacings: FloatArray,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """Logits against the first level, as in other software, and their derivative."""
         H = contrasts(self.levels)
         change = (H[:, 1:] - H[:, :1]).T
         whole = np.kron(change, np.eye(theta.shape[1]))

@@ -45,9 +45,8 @@ STRETCH = 1.5
 # spread
 _UNSURE = 0.5
 _GRID = 1201  # values of η at which a bound is taken, .05 apart: within 10⁻³ of the supremum
-_MOST = (
-    1 / 3
-)  # sup I_ηη: of K levels it is (1 − 1/K²)/3 at most, the variance of ridits about the middle
+# sup I_ηη: of K levels it is (1 − 1/K²)/3 at most, the variance of ridits about the middle
+_MOST = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +62,24 @@ class Ordinal:
 
     @property
     def spacings(self) -> int:
+        """K − 2: the gaps between the K − 1 thresholds."""
         return self.levels - 2
 
     def start(self, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """From the logits of the cumulative shares: the anchor's as η, the gaps as λ."""
         thresholds = logit(np.cumsum(shares)[:-1] / np.sum(shares))
         return -thresholds[self.anchor : self.anchor + 1], self.kept(_spacings(np.diff(thresholds)))
 
     def kept(self, spacings: FloatArray) -> FloatArray:
+        """λ with every gap within its public bounds."""
         return np.asarray(np.clip(spacings, *_spacings(np.array([_LEAST_GAP, _LARGEST_GAP]))))
 
     def unsure(self, spacings: FloatArray) -> FloatArray:
+        """(S,) sd of λ at which every gap is off by a public share of itself."""
         return np.asarray(_UNSURE * _gaps(spacings) / (STRETCH * expit(STRETCH * spacings)))
 
     def cells(self, at: Latent) -> tuple[FloatArray, FloatArray]:
+        """Differences of logistic functions at the thresholds, and their scores."""
         K, rows = self.levels, at.predictors.shape[1]
         eta = np.clip(at.predictors[0], -_FARTHEST, _FARTHEST)
         ends = self.thresholds(at.spacings)[:, None] - eta
@@ -93,16 +97,20 @@ class Ordinal:
         return np.asarray(F[1:] * left[:-1] * inside), s
 
     def score_bound(self, radius: float, spacings: FloatArray) -> float:
+        """The maximum over η and levels at the public gaps."""
         return _bounds(self, radius, tuple(spacings.tolist()))[0]
 
     def information_bound(self, radius: float, spacings: FloatArray) -> float:
+        """The maximum over η at the public gaps."""
         return _bounds(self, radius, tuple(spacings.tolist()))[1]
 
     def names(self, levels: tuple[str, ...], terms: tuple[str, ...]) -> list[str]:
+        """The terms without the intercept, then "low|high" of each threshold."""
         pairs = pairwise(levels)
         return [*terms[1:], *(f"{low}|{high}" for low, high in pairs)]
 
     def reported(self, theta: FloatArray, spacings: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Slopes and thresholds, as MASS::polr has them, and their derivative."""
         q, S = theta.shape[1], self.spacings
         beta = np.concatenate([theta[0, 1:], self.thresholds(spacings) - theta[0, 0]])
         change = np.zeros((q + S, q + S))

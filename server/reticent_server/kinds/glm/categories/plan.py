@@ -6,12 +6,16 @@ Privacy (unconditional, for every table and every n; neighbours replace one reco
 composition): every value that leaves the table is a part of one of the steps, whose contributions
 are functions of one record and of earlier releases:
 
-    rows         ‖u√w′‖ ≤ ρ                  GramSum    Δ = √2 ρ²      (fitting.rounds; w′ = min(1, ρ²/‖u‖²))
-    count        one count, or a − ½ in ±½   CountSum, VectorSum  Δ = 1 (masked and weighted designs)
-    score        ‖w (s_η ⊗ u, s_λ)‖ ≤ C      VectorSum  Δ = 2C         C² = sup (R²‖s_η‖² + ‖s_λ‖²)
-    information  ‖w E x xᵀ‖_F ≤ L            VectorSum  Δ = 2L         L² = sup (R⁴‖I_ηη‖² + 2R²‖I_ηλ‖² + ‖I_λλ‖²)
-    meat         ‖w (s_η ⊗ u, s_λ)‖ ≤ C      GramSum    Δ = √2 C²
-    profile      cells, levels               QuantileTree, CountSum    (no profile)
+    rows         ‖u√w′‖ ≤ ρ                  GramSum     Δ = √2 ρ²   (fitting.rounds)
+    count        one count                   CountSum    Δ = 1       (masked designs)
+                 a − ½ in ±½                 VectorSum   Δ = 1       (weighted designs)
+    score        ‖w (s_η ⊗ u, s_λ)‖ ≤ C      VectorSum   Δ = 2C
+    information  ‖w E x xᵀ‖_F ≤ L            VectorSum   Δ = 2L
+    meat         ‖w (s_η ⊗ u, s_λ)‖ ≤ C      GramSum     Δ = √2 C²
+    profile      cells, levels               QuantileTree, CountSum  (no profile)
+
+with w′ = min(1, ρ²/‖u‖²), C² = sup (R²‖s_η‖² + ‖s_λ‖²) and
+L² = sup (R⁴‖I_ηη‖² + 2R²‖I_ηλ‖² + ‖I_λλ‖²)
 
 (categories.law; multinomial: C = √2 R, L = R²/2; ordinal: maxima at the public gaps, C² ≤ R² + b²(K
 − 2).) The primitives enforce each norm by scaling down, so a mistake here would cost accuracy only.
@@ -67,12 +71,10 @@ RADIUS = 2.0  # R² for each coefficient: the binomial family's
 # of the information at the start: mean information once a model explains some of the responses
 _EXPLAINED = 0.7
 _LEAST_SHARE = 0.002  # of a level, that a start assumes
-_NANOSECONDS = (
-    12  # planned for one entry of a record in one pass: measured 4 (multinomial) to 8 (ordinal)
-)
-_PRODUCTS_A_MS = (
-    2  # squared parameters of which the work between two passes takes 1 ms; measured: 3 to 11
-)
+# planned for one entry of a record in one pass: measured 4 (multinomial) to 8 (ordinal)
+_NANOSECONDS = 12
+# squared parameters of which the work between two passes takes 1 ms; measured: 3 to 11
+_PRODUCTS_A_MS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

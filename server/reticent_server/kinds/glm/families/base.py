@@ -18,7 +18,8 @@ from reticent_server.kinds.glm.quasi import QuasiScore
 _OFFSET = 5.0  # of the link by which a row's predictor may be off at the start
 _LIKELIHOOD_OFFSET = 2.5
 """The same of a likelihood: about three standard deviations of the predictors of 14 models of real
-tables. With 5 the first steps of a log link were noise, by which some ended 100 standard errors off.
+tables. With 5 the first steps of a log link were noise, by which some ended 100
+standard errors off.
 """
 _SHAPE = 0.25  # separated and rare responses have eigenvalues of J/J̄ between .6 and 1.2
 
@@ -37,16 +38,14 @@ class Start:
 class GlmFamily(ABC):
     """A family of generalised linear models with its link; one object for each.
 
-    name, link: as in queries and replies. tuning: default c; clustered_tuning: that of the early steps
-    of maximum likelihood with errors by cluster, whose scores must weigh clusters as likelihood does;
-    None: c. radius: default R² for each
-    coefficient. menu: the tuning constants of which tuning="planned" takes one. dispersed: whether
-    a query states the dispersion. uncut: whether residuals cannot be cut. rates: whether a
-    predictor may have an offset. blocks: what is fitted without noise to blocks of records, in
-    words; None: nothing. convex: whether the loss without a cut is convex, as `influence` needs.
-    variance_power: k where the variance grows as μ^k; None: otherwise. nanoseconds: that the law's
-    moments take a record.
-    """
+    name, link: as in queries and replies. tuning: default c; clustered_tuning: that of the early
+    steps of maximum likelihood with errors by cluster, whose scores must weigh clusters as
+    likelihood does; None: c. radius: default R² for each coefficient. menu: the tuning constants of
+    which tuning="planned" takes one. dispersed: whether a query states the dispersion. uncut:
+    whether residuals cannot be cut. rates: whether a predictor may have an offset. blocks: what is
+    fitted without noise to blocks of records, in words; None: nothing. convex: whether the loss
+    without a cut is convex, as `influence` needs. variance_power: k where the variance grows as
+    μ^k; None: otherwise. nanoseconds: that the law's moments take a record."""
 
     name: ClassVar[str]
     link: ClassVar[str]
@@ -136,28 +135,35 @@ class FittedFamily:
 
     @property
     def start(self) -> float:
+        """The scale of the public start."""
         return self.begun.scale
 
     @property
     def offset(self) -> float:
+        """Of the link: less where the target is maximum likelihood, times the rows' spread."""
         return (_LIKELIHOOD_OFFSET if self.likelihood else _OFFSET) * self.spread
 
     @property
     def shape(self) -> float:
+        """The relative error of the expected curvature that separated or rare responses make."""
         return _SHAPE
 
     @property
     def residuals(self) -> Residuals | None:
+        """The family's measure of the scale; None where that is known."""
         return self.family.residuals(self.begun)
 
     @property
     def joint(self) -> Joint | None:
+        """The family's equation of the scale, where the design has an intercept."""
         return self.family.joint() if self.intercept else None
 
     def score(self, scale: float, remaining: int = 0) -> QuasiScore:  # noqa: ARG002 - one interface
+        """The family's score at c; the same in all steps."""
         return self.family.score(self.c, scale, self.begun)
 
     def whole(self, scale: float) -> LikelihoodScore | None:
+        """The likelihood's score, with the tail of public responses beside it."""
         score = self.family.likelihood(scale, self.begun)
         return None if score is None else score.beside(self.distances)
 

@@ -59,6 +59,7 @@ class BinomialScore(QuasiScore):
         return np.asarray(psi * gain), np.asarray(moments.slope * gain * gain)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) y − μ, or cut and centred where there is a c."""
         return (
             np.asarray(y - self.law.mean(eta)) if self.c == inf else self.with_curvature(y, eta)[0]
         )
@@ -71,6 +72,7 @@ class BinomialScore(QuasiScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Bent: the logistic mean is known away from the solution."""
         return Bent(self.away)
 
     def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -83,6 +85,7 @@ class BinomialScore(QuasiScore):
         return np.ones_like(eta) if self.c == inf else self.law.moments(eta, self.c).slope
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """The logistic score's smaller ball where it applies, else the one about 0."""
         ball = logistic_ball(self, direction, radius)
         return ball or whole_ball(len(direction), radius * self.bound)
 

@@ -35,6 +35,7 @@ class DispersionSteps:
 
     @property
     def words(self) -> str:
+        """√α, and the cut of its score."""
         return f"the square root of alpha, whose score is cut at {self.cut:.3g}"
 
     def at(self, alpha: float) -> DispersionScore:
@@ -47,17 +48,21 @@ class DispersionSteps:
         return 2 * self.cut
 
     def part(self, rho: int, unit_rows: int) -> VectorSum:
+        """A sum of one number, as large as the cut score."""
         return VectorSum(1, self.bound, rho, unit_rows)
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(1, rows) the cut score of α."""
         return self.at(score.scale**2).value(y, eta)[None, :]
 
     def scale(self, score: Score, released: Released, count: float) -> float:
+        """√α after one step by the released mean score."""
         alpha = score.scale**2
         slope = float(self.at(alpha).slope(np.array([self.eta]))[0])
         return sqrt(moved(alpha, float(released.values[0]) / count, slope))
 
     def expected(self, start: float, left: float) -> float:  # noqa: ARG002 - one interface
+        """The start: a typical dispersion is not known to move."""
         return start
 
 

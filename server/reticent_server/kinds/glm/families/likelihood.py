@@ -19,7 +19,7 @@ from scipy.special import factorial, stdtr
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.row_tail import TailShape, tail_shape
-from reticent_server.fitting.score import Ball, BoolArray, whole_ball
+from reticent_server.fitting.score import BoolArray
 from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE, UnboundedScore
 from reticent_server.numerics import families as laws
@@ -64,6 +64,7 @@ class LikelihoodScore(UnboundedScore):
         return replace(self, distances=distances)
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray:
+        """(rows,) the least g²/s² within `error`, 1 at most."""
         least = np.minimum(
             *(self.law.gain(np.clip(eta + e, *self.limits)) for e in (error, -error))
         )
@@ -71,12 +72,15 @@ class LikelihoodScore(UnboundedScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Bent, up to the error of a predictor that LIKELIHOOD_BEND says."""
         return Bent(self.away, most_off=LIKELIHOOD_BEND.value)
 
     def leverage(self, eta: FloatArray) -> FloatArray:
+        """(rows,) g(η)/g(η₀)."""
         return np.asarray(self.law.gain(eta) / self._gain)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) Pearson's residual over s, not cut."""
         return np.asarray(self.law.residual(y, eta) / self.scale)
 
     def with_curvature(
@@ -85,6 +89,7 @@ class LikelihoodScore(UnboundedScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """q, and the observed over the expected information, not below 0."""
         return self.evaluate(y, eta), np.maximum(self.law.observed(y, eta), 0.0)
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
@@ -109,10 +114,8 @@ class LikelihoodScore(UnboundedScore):
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:  # noqa: ARG002 - one interface
+        """None: the law of amounts is not known."""
         return None
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,9 +81,11 @@ class ResponseCurve(ABC):
         return np.asarray(self.slope(moved) @ _WEIGHTS)
 
     def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
+        """The link's limits, whatever the bound."""
         return self.limits
 
     def gain(self, eta: FloatArray) -> FloatArray:
+        """F′/√(F(1 − F))."""
         return np.asarray(self.slope(eta) / self._deviation(eta))
 
     def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
@@ -106,6 +108,7 @@ class ResponseCurve(ABC):
         """−∂²ln F/∂η² and −∂²ln(1 − F)/∂η²."""
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:  # noqa: ARG002 - there is no cut
+        """Of residuals that are not cut: mean 0, slope and square 1."""
         ones = np.ones(np.shape(eta))
         return ResidualMoments(np.zeros(np.shape(eta)), ones, ones)
 
@@ -210,6 +213,7 @@ class LinkedScore(QuasiScore):
         return float(max(high, 1 - low))
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) y − F(η)."""
         return np.asarray(y - self.curve.mean(eta))
 
     def with_curvature(
@@ -226,6 +230,7 @@ class LinkedScore(QuasiScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """Bent: the link's mean is known away from the solution."""
         return Bent(self.away)
 
     def away(self, eta: FloatArray, change: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -234,6 +239,7 @@ class LinkedScore(QuasiScore):
         return np.asarray(self.curve.mean(there) - self.curve.mean(eta)), self.curve.slope(there)
 
     def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """The logistic score's smaller ball where the link is symmetric, else the one about 0."""
         found = logistic_ball(self, direction, radius) if self.curve.symmetric else None
         return found or whole_ball(len(direction), radius * self.bound)
 

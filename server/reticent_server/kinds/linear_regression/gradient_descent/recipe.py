@@ -80,6 +80,7 @@ class DescentBudget:
 
     @property
     def rho(self) -> int:
+        """The ρ of all rounds and steps together, in RHO_UNITS."""
         once = sum(rho for rho, _ in self.rounds) + self.jacobian + self.meat + self.count
         return once + STEPS * self.gradient + len(SCALES_AFTER) * self.scale
 

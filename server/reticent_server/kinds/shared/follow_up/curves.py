@@ -12,8 +12,8 @@ PRODUCTS_A_MS = 100_000
 
 
 def curves_outline(asked: FollowUp, part: RunningCounts, *, lines: int, curves_ms: int) -> Outline:
-    """The outline of curves on a whole grid, which `part` counts. lines: of a group that are in each
-    of its covariances, squared. curves_ms: planned milliseconds of all but the covariances."""
+    """The outline of curves on a whole grid, which `part` counts. lines: of a group that are in
+    each of its covariances, squared. curves_ms: planned milliseconds of all but the covariances."""
     products = asked.size * lines * asked.intervals**3
     return Outline(
         columns=asked.design.columns,

@@ -279,8 +279,8 @@ def _time_column(column: Column) -> Column:
 def _groups(column: Column) -> FollowUpGroups:
     if not column.kind.is_whole:
         raise InvalidQuery(
-            f"{column.name} has no public levels to compare: name a column of levels, a boolean, or "
-            "one of whole numbers."
+            f"{column.name} has no public levels to compare: name a column of levels, a boolean, "
+            "or one of whole numbers."
         )
     axis = level_axis(column)
     if axis.size > MOST_CELLS // 4:

@@ -40,37 +40,45 @@ class LinearModel:
 
     @property
     def mechanism(self) -> str:
+        """The words for the fit in the reply's guarantee."""
         scores = "scores cut as a whole" if self.loss.whole else "Huber-Mallows"
         return f"noisy Newton ({scores}), discrete Gaussian sums"
 
     @property
     def radius(self) -> float:
+        """The loss's R² for each coefficient."""
         return self.loss.radius
 
     @property
     def tuning(self) -> float | None:
+        """The loss's c; None where scores are cut as a whole."""
         return None if self.loss.whole else self.loss.c
 
     @property
     def answers(self) -> str:
+        """The loss's sentence, which says so where there is a penalty."""
         return self.loss.answers if self.ridge is None else penalised(self.loss.answers)
 
     @property
     def nanoseconds(self) -> int:
+        """0: a score is a product and a clip."""
         return 0
 
     @property
     def cut_words(self) -> trust.CutWords:
+        """The sentences for lines."""
         return trust.OF_LINES
 
     @property
     def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
         return True
 
     def check(self, response: Term) -> None:
         """Any response will do."""
 
     def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        """Centre, scale and ties of the public responses (rows,)."""
         return public_response(term, values)
 
     def location(self, response: PublicResponse, *, intercept: bool) -> Location:
@@ -78,24 +86,30 @@ class LinearModel:
         return response.location if intercept else Location(0.0, response.location.scale)
 
     def level(self, response: PublicResponse, *, intercept: bool) -> float:
+        """0, or without an intercept the centre in scales."""
         return 0.0 if intercept else response.location.centre / response.location.scale
 
     def tuned(self, sizes: Sizes, rho: int, ground: FitGround[PublicResponse]) -> "LinearModel":  # noqa: ARG002
+        """With the loss for the smallest error, where the query says "planned"."""
         if not self.loss.planned:
             return self
         planned = replace(planned_loss(sizes, rho), weighted=self.loss.weighted)
         return replace(self, loss=planned)
 
     def family(self, ground: FitGround[PublicResponse]) -> LinearFamily:
+        """The loss's scores, with what public rows tell of spread, ties and tails."""
         return self.loss.family(ground.spread, ground.response.tie, ground.distances)
 
     def signal(self, ground: FitGround[PublicResponse]) -> Signal:
+        """The loss's bounds and expected curvature."""
         return self.loss.signal(ground.response.tie)
 
     def notes(self, ground: FitGround[PublicResponse]) -> list[str]:
+        """What is to be said where many responses have one value."""
         return list(self.loss.verdict(ground.response.tie).sentences)
 
     def adjusted(self, coding: Coding, fit: StandardFit) -> StandardFit:
+        """The fit itself, or with its ridge penalty in the units of the data."""
         return fit if self.ridge is None else ridged(fit, self.ridge, coding)
 
     def described(

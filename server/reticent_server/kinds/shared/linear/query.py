@@ -29,9 +29,9 @@ Effects = Annotated[
     Literal["person"],
     OfPersons(),
     Field(
-        description="person: an intercept of every person, of a data set with several rows a person (the within "
-        "estimator; newton only). Terms that are the same in all rows of a person are not "
-        "identifiable then."
+        description="person: an intercept of every person, of a data set with several rows a "
+        "person (the within estimator; newton only). Terms that are the same in all rows of a "
+        "person are not identifiable then."
     ),
 ]
 
@@ -39,9 +39,10 @@ WorkingCorrelation = Annotated[
     Annotated[float, Strict(), Ge(0), Le(MOST_ALIKE), AllowInfNan(False)],
     OfPersons(),
     Field(
-        description="Of any two rows of a person, of a data set with several rows a person: generalised least squares "
-        "with exchangeable rows (GEE; a random intercept with this intraclass correlation; newton only). "
-        "Errors by person hold whatever the rows have in common."
+        description="Of any two rows of a person, of a data set with several rows a person: "
+        "generalised least squares with exchangeable rows (GEE; a random intercept with this "
+        "intraclass correlation; newton only). Errors by person hold whatever the rows have in "
+        "common."
     ),
 ]
 
@@ -58,15 +59,17 @@ class LinearRegression(Query):
     loss: Annotated[
         Literal["huber", "squared", "tukey"],
         Field(
-            description="squared: least squares of all records; the few largest scores are cut, and intervals allow for it. "
-            "tukey: the biweight, started from a private Huber fit; newton only."
+            description="squared: least squares of all records; the few largest scores are cut, "
+            "and intervals allow for it. tukey: the biweight, started from a private Huber fit; "
+            "newton only."
         ),
     ] = "huber"
     tuning: Annotated[
         PlannedTuning | None,
         Field(
-            description="The loss's c; null: 1.345 (tukey: 4.685; squared: none, or 4 of several rows a person). planned: chosen for the smallest "
-            "error at this ε, which moves what is estimated with it (huber and newton only)."
+            description="The loss's c; null: 1.345 (tukey: 4.685; squared: none, or 4 of several "
+            "rows a person). planned: chosen for the smallest error at this ε, which moves what "
+            "is estimated with it (huber and newton only)."
         ),
     ] = None
     ridge: Annotated[
