@@ -16,7 +16,9 @@ F may be from what is known (a positive semi-definite mixture). Then
   one, and W takes the inverse of that. Directions that vary less than the floor are stretched by
   it, and resolved in the next round;
 - *rare* coordinates keep their length, which a clipped moment does not show: there F says how many
-  rows the data have of what the public rows have (`frequency`).
+  rows the data have of what the public rows have (`frequency`);
+- *rare combinations*, directions that a stretch does not change, are made as long as the radius
+  (`_few_records`).
 
 The axes are turned to the eigenvectors, so that what is not resolved lies along axes. All of it is
 a function of released matrices and public rows, hence public.
@@ -24,8 +26,10 @@ a function of released matrices and public rows, hence public.
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import exp
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.public.coordinates import Coordinates, clipped_moment, moment_spread
@@ -45,6 +49,11 @@ _CHANGE, _PRECISE = (
 )  # change of a ln(second moment), and noise, that show a response to a stretch
 _MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squared length
 _MOST_LEFT = 0.7  # largest share of a change that is extrapolated
+_STRETCHED = 0.5  # second moment by which a round has stretched a direction: by 1.4 in length
+_FEW_CLEAR = 2.0  # standard deviations: a second moment that was raised to its floor never is
+# change of a second moment that leaves all of it unsure: weights of few records, which lie about
+# the radius, are not those of public rows that have the same second moment
+_UNKNOWN = exp(1 / _UNSETTLED)
 _MATCHING = 6  # steps of the stretch of the public rows; each leaves under a third of the error
 _MATCHED = 1e-10  # of an entry, about 1: what is left is rounding; forecasts begin there
 _LEAST_ERROR = 1e-9  # τ: keeps the gain of a release without noise at 1
@@ -60,7 +69,7 @@ class Whitening:
     Coordinates. information: F (q, q) relative to the public rows' K. error: (q,) τ, the error of
     F's entries along the axes. noise: (q,) the last round's noise along the axes. moment: K (q, q)
     of the last radius. stretch: (q,) by what the last round has divided the second moment along the
-    axes.
+    axes. start: the coordinates before any release; None where the rounds are none of these.
     """
 
     transform: FloatArray
@@ -71,6 +80,15 @@ class Whitening:
     noise: FloatArray
     moment: FloatArray
     stretch: FloatArray
+    start: Coordinates | None = None
+
+    @property
+    def public(self) -> FloatArray:
+        """(rows, q) the public rows where they are: nothing that was released has moved them."""
+        if self.start is None:
+            raise TypeError("no coordinates that are public alone")
+        between = np.linalg.solve(self.start.transform.T, self.transform.T)
+        return np.asarray(self.start.rows @ between)
 
     def inside(self, theta: FloatArray) -> FloatArray:
         """(q,) θ of x̃ as the coefficients of u."""
@@ -153,7 +171,7 @@ def unwhitened_of(start: Coordinates, moment: FloatArray) -> Whitening:
     q = len(start.transform)
     flat = np.full(q, _PRIOR)
     return Whitening(
-        start.transform, start.rows, start.free, np.eye(q), flat, flat, moment, np.ones(q)
+        start.transform, start.rows, start.free, np.eye(q), flat, flat, moment, np.ones(q), start
     )
 
 
@@ -172,12 +190,25 @@ def whitened(
     values, V = eigen(F[:free, :free])
     seen = np.sqrt((V**2).T @ (gain * noise)[:free] ** 2)
     settled = without_noise(values, seen)
-    stretch = _stretch(settled, seen, last=last)
+    few = np.zeros(free, dtype=bool)
+    if last:
+        few = _few_records(before, V, settled)
+    if few.any():
+        longest, squared = _longest(before.public[:, :free], radius_squared)
+        few &= np.cumsum(few) <= len(squared)
+        V = _turned_to(longest, V, few)
+        settled = np.where(few, settled, np.diag(V.T @ F[:free, :free] @ V))
+        seen = np.sqrt((V**2).T @ (gain * noise)[:free] ** 2)
+    stretch = np.where(few, 1.0, _stretch(settled, seen, last=last))
     A = _matched(
         before.rows, free, radius_squared, np.asarray(np.linalg.inv(root)), F, (V * stretch) @ V.T
     )
     response = _response(stretch, np.sum((A[:, :free] @ V) ** 2, axis=0))
     A = A @ np.diag(_extrapolated(before, np.diag(F), gain * noise))
+    if few.any():
+        shorter = np.ones(free)
+        shorter[few] = np.sqrt(squared[: int(few.sum())] / radius_squared)
+        A[:, :free] = A[:, :free] @ (V * shorter) @ V.T
     turn = np.eye(q)
     turn[:free, :free] = V.T
     rest = np.sqrt((V**2).T @ ((1 - gain[:free]) * _PRIOR / 2) ** 2 / q)
@@ -193,7 +224,8 @@ def whitened(
         ),
         noise=np.append(seen / stretch, (gain * noise)[free:]),
         moment=turn @ K @ turn.T,
-        stretch=np.append(stretch, np.ones(q - free)),
+        stretch=np.append(np.where(few, _UNKNOWN, stretch), np.ones(q - free)),
+        start=before.start,
     )
 
 
@@ -260,6 +292,46 @@ def _stretch(values: FloatArray, noise: FloatArray, *, last: bool) -> FloatArray
     least = _FLOOR * np.minimum(_SIGMAS * noise, 1.0)
     raised = np.where(np.maximum(values, least) < SMALLEST_MOMENT, 1.0, np.maximum(values, least))
     return np.where(values < _SIGMAS * noise, np.maximum(raised, 1.0), raised) if last else raised
+
+
+def _few_records(before: Whitening, V: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
+    """(free,) the directions V, by their `values`, whose variance is that of a few records: they
+    are made as long as the radius, so that their scores are no longer than the longest of the
+    others, and no cut of whole scores is about them alone.
+
+    A direction in which all records vary reads 1 once it has been stretched. One in which a share p
+    of them differs reads pρ² however it is stretched. So the round before, which read s and has
+    stretched by it, was clear of noise, and this one reads less than √s: the stretch has done less
+    than half of what it was made for.
+    """
+    if before.start is None:
+        return np.zeros(len(V), dtype=bool)
+    along = np.exp((V**2).T @ np.log(before.stretch[: len(V)]))
+    noise = np.sqrt((V**2).T @ before.noise[: len(V)] ** 2)
+    clear = 1 - np.sqrt(along) > _FEW_CLEAR * noise
+    return np.asarray((along < _STRETCHED) & clear & (values < np.sqrt(along)))
+
+
+def _longest(rows: FloatArray, radius_squared: float) -> tuple[FloatArray, FloatArray]:
+    """Directions (free, k) in which public rows (rows, free) are longer than the radius, the
+    longest first, and their mean squares (k,).
+
+    Few records are at values that public rows have, too, as the columns of these are independent:
+    where they have been made so long that no moment tells how long, public rows do. And by
+    directions of their own noise would turn them into the others.
+    """
+    squared, turn = eigen(rows.T @ rows / len(rows))
+    long = squared > radius_squared
+    return turn[:, long][:, ::-1], squared[long][::-1]
+
+
+def _turned_to(longest: FloatArray, V: FloatArray, few: NDArray[np.bool_]) -> FloatArray:
+    """V (free, free) with the first of the `longest` directions for its `few`."""
+    k = int(few.sum())
+    basis = np.linalg.qr(np.column_stack([longest[:, :k], V[:, ~few]]))[0]
+    turned = np.empty_like(V)
+    turned[:, few], turned[:, ~few] = basis[:, :k], basis[:, k:]
+    return turned
 
 
 def _response(stretch: FloatArray, squared: FloatArray) -> FloatArray:

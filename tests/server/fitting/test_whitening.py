@@ -125,6 +125,49 @@ def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation: f
     assert np.max(noise) < 1e-6
 
 
+def level_pair(rng: np.random.Generator, rows: int, both: Any) -> Any:
+    """A constant, a normal column and two indicators, one of which each row has; `both` rows have
+    both.
+    """
+    first = rng.random(rows) < 0.45
+    return np.column_stack([np.ones(rows), rng.normal(size=rows), first | both, ~first | both])
+
+
+def independent_levels(rng: np.random.Generator) -> Any:
+    """As public rows have them."""
+    return np.column_stack([np.ones(N), rng.normal(size=N), rng.random((N, 2)) < 0.5])
+
+
+@pytest.mark.parametrize(("share", "sd"), [(0.006, 0.0), (0.006, 2e-4), (0.002, 0.0)])
+def test_a_rare_combination_is_no_longer_than_the_radius(share: float, sd: float) -> None:
+    """It reads share times the squared radius however it is stretched: without the rule its rows
+    are 30 to 200 long. The other directions are white, and what the rounds say of it is true.
+    """
+    rng = np.random.default_rng(8)
+    both = rng.random(20_000) < share
+    data = level_pair(rng, 20_000, both)
+    state = settled(independent_levels(rng), data, sd=sd, rng=rng)
+    U = data @ state.transform.T
+    radius = np.sqrt(WIDE * Q)
+    assert 0.8 * radius < np.median(np.linalg.norm(U[both], axis=1)) < 1.9 * radius
+    values = np.linalg.eigvalsh(U.T @ U / len(U))
+    assert values[0] < 0.2
+    np.testing.assert_allclose(values[1:], 1.0, atol=0.25)
+    informed = np.linalg.eigvalsh(state.information)
+    assert 0.5 < informed[0] / (share * WIDE * Q / normal_size(WIDE, Q)) < 2.0
+    assert np.sum(state.unsettled > 0.99) == 1  # how weights change that is not known
+
+
+@pytest.mark.parametrize("law", ["normal", "t"])
+def test_a_direction_in_which_all_records_vary_is_white_however_narrow(law: str) -> None:
+    rng = np.random.default_rng(9)
+    X, data = normal_rows(rng), normal_rows(rng, 20_000)
+    narrow = rng.normal(size=20_000) if law == "normal" else rng.standard_t(5, 20_000) / 1.3
+    data[:, 2] = data[:, 1] + 0.03 * narrow
+    U = data @ settled(X, data, rounds=2).transform.T
+    assert np.linalg.eigvalsh(U.T @ U / len(U))[0] > 0.8
+
+
 def test_noise_of_a_round_leaves_an_error_that_says_so() -> None:
     rng = np.random.default_rng(5)
     X, data = normal_rows(rng), normal_rows(rng, 20_000)
