@@ -26,6 +26,7 @@ NAMES = (
     "wages",
     "named_tests",
     "other_kinds",
+    "synthetic",
     "study",
     "pooled",
     "rounds",
@@ -39,6 +40,7 @@ NAMES = (
     "every_kind",
     "flood",
     "gate",
+    "useless",
 )
 
 

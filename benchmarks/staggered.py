@@ -37,7 +37,7 @@ LEVEL, Z = 0.05, 1.96  # of tests and of intervals
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class StaggeredPanel:
     """A balanced panel. bounds: of the response; starts: places of the first treated periods."""
 
     name: str
@@ -49,13 +49,13 @@ class Panel:
 
 
 PANELS = (
-    Panel("murders", "county", "year", "rate", (0.0, 5.0), (5, 8, 11, 14)),
-    Panel("murders", "county", "year", "income", (8.0, 11.0), (5, 8, 11, 14)),
-    Panel("star", "id", "year", "math", (300.0, 800.0), (2, 3)),
+    StaggeredPanel("murders", "county", "year", "rate", (0.0, 5.0), (5, 8, 11, 14)),
+    StaggeredPanel("murders", "county", "year", "income", (8.0, 11.0), (5, 8, 11, 14)),
+    StaggeredPanel("star", "id", "year", "math", (300.0, 800.0), (2, 3)),
 )
 
 
-def planned(panel: Panel, units: int, periods: int, offered: Any) -> Any:
+def planned(panel: StaggeredPanel, units: int, periods: int, offered: Any) -> Any:
     columns = (
         Column("y", ColumnKind.NUMERIC, *panel.bounds),
         Column("t", ColumnKind.INTEGER, 0, periods - 1),
@@ -66,7 +66,7 @@ def planned(panel: Panel, units: int, periods: int, offered: Any) -> Any:
     return registry.plan(facts, StaggeredDid("y", "g", "t", never=NEVER), offered)
 
 
-def answered(panel: Panel, y: Any, g: Any, offered: Any) -> tuple[Any, Any]:
+def answered(panel: StaggeredPanel, y: Any, g: Any, offered: Any) -> tuple[Any, Any]:
     """The plan, and its result against those not yet treated."""
     units, periods = y.shape
     plan = planned(panel, units, periods, offered)
@@ -76,7 +76,7 @@ def answered(panel: Panel, y: Any, g: Any, offered: Any) -> tuple[Any, Any]:
     return plan, drive(plan.run(), block).result["not_yet"]
 
 
-def measured(panel: Panel, y: Any, rng: np.random.Generator) -> None:
+def measured(panel: StaggeredPanel, y: Any, rng: np.random.Generator) -> None:
     """Prints a line for the textbook's, and one for each ε."""
     units, periods = y.shape
     k = len(panel.starts)

@@ -3,8 +3,7 @@
 
 ruff asks it of classes and functions (D101, D103), but knows no base classes, so that its rule for
 methods (D102) asks the same sentence of every class that implements an interface. Here a method
-needs none where a base class in these distributions documents it. `make check` fails where there
-are more than MOST, or fewer: MOST is then to be lowered.
+needs none where a base class in these distributions documents it.
 """
 
 import ast
@@ -14,8 +13,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("server/reticent_server", "client/reticent")
-MOST = 142
-"""Those of `fitting` and of three kinds, whose interfaces were being rebuilt when this was set."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -79,12 +76,11 @@ def untold(sources: Iterable[Path]) -> Iterator[str]:
 
 
 def main() -> int:
+    """Names them; 1 where there are any."""
     found = sorted(untold(path for each in SOURCES for path in sorted((ROOT / each).rglob("*.py"))))
-    if len(found) > MOST:
-        print("\n".join(found))
-    if len(found) != MOST:
-        print(f"{len(found)} public methods have no docstring; MOST in tools/docstrings.py: {MOST}")
-    return int(len(found) != MOST)
+    for each in found:
+        print(f"{each} has no docstring")
+    return int(bool(found))
 
 
 if __name__ == "__main__":

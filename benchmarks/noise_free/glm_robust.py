@@ -5,10 +5,9 @@
 
     Σ_i [ψ_c(r_i) − a(η_i)] w_i g(η_i) x_i = 0,   η_i = x_iᵀβ clipped to a public range,
 
-with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. For the
-Gamma and Gaussian families the dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it
-(Proposal 2). What the noisy Newton recipe estimates, with its own weights, is in
-noise_free.glm_target.
+with given weights w (R's `glmrob` has (1 − h)² for weights.on.x = "hat"), g = V^(−1/2)μ′. A
+Gamma's dispersion φ solves Σ w (ψ_c²(r) − E ψ_c²) = 0 along with it (Proposal 2).
+What the noisy Newton recipe estimates, with its own weights, is in noise_free.glm_target.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.numerics.dispersion import estimated_dispersion
-from reticent_server.numerics.families import Family, Gamma, Gaussian
+from reticent_server.numerics.families import Family, Gamma
 
 _STEPS = 200
 _SMALLEST = 1e-12
@@ -133,7 +132,7 @@ def solve(equation: Equation, start: FloatArray, steps: int = _STEPS) -> FloatAr
 
 def _with_dispersion(equation: Equation, beta: FloatArray) -> Equation:
     """The equation at the φ that solves Σ w(ψ_c² − E ψ_c²) = 0; unchanged where φ is known."""
-    if not isinstance(equation.family, Gamma | Gaussian):
+    if not isinstance(equation.family, Gamma):
         return equation
     eta = equation.predictor(beta)
     for _ in range(200):

@@ -18,6 +18,8 @@ Source: Maronna (1976) for the whitening; Huber & Ronchetti (2009), ch. 7; Maron
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from scipy.integrate import quad
+from scipy.stats import norm
 
 from benchmarks.noise_free.huber import median_scale
 from reticent_server.domain.steps import FloatArray
@@ -42,6 +44,15 @@ class WhitenedFit(HuberFit):
     guard: FloatArray
 
 
+def mean_weight(family: Huber | Biweight) -> float:
+    """E ψ(z)/z under the normal law, by integration on both sides of c."""
+
+    def inside(z: float) -> float:
+        return float(family.weight(np.float64(z)) * norm.pdf(z))
+
+    return float(2 * sum(quad(inside, *ends)[0] for ends in ((0.0, family.c), (family.c, 40.0))))
+
+
 def fit_whitened_mallows(
     X: FloatArray,
     y: FloatArray,
@@ -61,7 +72,7 @@ def fit_whitened_mallows(
     q = X.shape[1] if whitened is None else whitened
     used = np.ones(len(y)) if in_use is None else in_use
     kept = used > 0
-    k0 = mean_norm * family.mean_weight
+    k0 = mean_norm * mean_weight(family)
     M, beta = np.eye(q), np.zeros(X.shape[1])
     s = median_scale(y[kept])
     first = used * mallows_weights(white_norms(X[:, :q], M), radius_squared) * family.weight(y)
@@ -107,7 +118,7 @@ def fit_whitened_biweight(
     start: their whitened Mallows–Huber fit; the other arguments as there. The fit's weights are w.
     """
     family, beta, M = Biweight(c), start.coefficients, start.whitening
-    white, k0 = X[:, : len(M)], mean_norm * family.mean_weight
+    white, k0 = X[:, : len(M)], mean_norm * mean_weight(family)
     for _ in range(1000):
         w = mallows_weights(white_norms(white, M), radius_squared)
         fit = fit_biweight(X, y, beta, c, weights=w)

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from reticent.kinds.study import Study
     from reticent.kinds.subsample_aggregate import BlockResults
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.synthetic import CellEstimates, SyntheticTables
     from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.effects import Effects
     from reticent.results.estimate import Estimate
@@ -109,6 +110,7 @@ __all__ = [
     "Bundle",
     "BundlePlan",
     "CategoryResults",
+    "CellEstimates",
     "Client",
     "Column",
     "ConfirmationNeeded",
@@ -177,6 +179,7 @@ __all__ = [
     "Statistic",
     "Study",
     "SurvivalCurves",
+    "SyntheticTables",
     "TestResults",
     "TransportError",
     "TreatmentEffectResults",
@@ -211,6 +214,7 @@ _MODULES = {
     "Bundle": "_bundle",
     "BundlePlan": "_bundle",
     "CategoryResults": "kinds.category_regression",
+    "CellEstimates": "kinds.synthetic",
     "Client": "_client",
     "Column": "_schema",
     "ConfirmationNeeded": "_errors",
@@ -276,6 +280,7 @@ _MODULES = {
     "StaggeredDidResults": "kinds.staggered_did",
     "Statistic": "results.statistic",
     "SurvivalCurves": "kinds.survival_curve",
+    "SyntheticTables": "kinds.synthetic",
     "Study": "kinds.study",
     "TestResults": "kinds.hypothesis_test",
     "TransportError": "_errors",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from reticent.kinds.staggered_did import StaggeredDidResults
     from reticent.kinds.study import Study
     from reticent.kinds.survival_curve import SurvivalCurves
+    from reticent.kinds.synthetic import SyntheticTables
     from reticent.kinds.treatment_effect import TreatmentEffectResults
     from reticent.results.estimate import Estimate
     from reticent.results.group_estimates import GroupEstimates
@@ -101,6 +102,15 @@ QUESTIONS: Mapping[str, Question] = {
             Field("columns", several(NAME)),
             Field("where", TEXT, None),
             Field("per", TEXT, None, keyword=True),
+        ),
+    ),
+    "synthetic": Question(
+        "synthetic",
+        (
+            Field("columns", several(NAME)),
+            Field("cliques", several(several(NAME)), None),
+            Field("bins", WHOLE, 8),
+            Field("where", TEXT, None),
         ),
     ),
     "quantiles": Question(
@@ -703,6 +713,38 @@ class Methods:
         answer: Crosstab | NoReply = self._ask("crosstab", values, spending)
         return answer
 
+    def synthetic(
+        self,
+        columns: Iterable[str],
+        cliques: Iterable[Sequence[str]] | None = None,
+        bins: int = 8,
+        where: str | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        idempotency_key: str | None = None,
+        ci_ratio: Widths | None = None,
+        half_width: Widths | None = None,
+        confirm: bool | None = None,
+        dry_run: DryRun | None = None,
+    ) -> "SyntheticTables | NoReply":
+        """Noisy tables of sets of columns (cliques), of which synthetic records are made, with
+        intervals for what lies inside of one clique.
+
+        - cliques: Sets of columns that are counted together, which your analyses need; every
+          pair without it. A column in none is counted alone.
+        - bins: 2 to 64. At most so many bins of a column of numbers, between the quantiles of
+          the profile.
+        - where: Which records, such as `grade >= 7 and waterfront == "1"`.
+
+        >>> tables = ds.synthetic(["grade", "condition", "waterfront"],
+        ...     [["grade", "condition", "waterfront"]], epsilon=1.0)
+        """
+        values = {"columns": columns, "cliques": cliques, "bins": bins, "where": where}
+        spending = Spending(epsilon, delta, ci_ratio, half_width, confirm, dry_run, idempotency_key)
+        answer: SyntheticTables | NoReply = self._ask("synthetic", values, spending)
+        return answer
+
     def quantiles(
         self,
         column: str,
@@ -729,9 +771,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'. Not with `by`.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'. Not with `by`.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           each record counts by it. The noise is that of the largest weight, so a narrow upper
           bound gives smaller errors. Not with `by` and `intervals`.
@@ -778,9 +820,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
@@ -823,9 +865,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'. Not with `by`.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'. Not with `by`.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           each record counts by it. The noise is that of the largest weight, so a narrow upper
           bound gives smaller errors. Not with `by` and `intervals`.
@@ -1011,8 +1053,9 @@ class Methods:
           intercept with this intraclass correlation; newton only). Errors by person hold
           whatever the rows have in common.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
-          hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; or two columns (two-way). Newton, one row a person, only.
+          hold where records of a level are correlated (cluster-robust), for a quarter of the
+          budget; or two columns (two-way). For the Newton mechanism and tables of one row a
+          person only.
         - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
           combinations of both, 10 to 512, are the clusters.
 
@@ -1267,8 +1310,9 @@ class Methods:
           person; not with by or the binomial's log link). robust: residuals and leverage are
           bounded, which moves what is estimated.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
-          hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; or two columns (two-way). Newton, one row a person, only.
+          hold where records of a level are correlated (cluster-robust), for a quarter of the
+          budget; or two columns (two-way). For the Newton mechanism and tables of one row a
+          person only.
         - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
           combinations of both, 10 to 512, are the clusters.
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages that the base install leaves out."""
 
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +29,15 @@ def yaml() -> Any:
     """The module, imported when it is first needed. Raises ImportError, naming the extra to
     install."""
     return _need("yaml", "pip install 'reticent[yaml]'")
+
+
+def mbi() -> Any:
+    """mbi, imported when records over several tables are first made; its advice about jax's
+    settings, which these tables do not need, is not shown. Raises ImportError, naming the extra to
+    install."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="mbi")
+        return _need("mbi", "pip install 'reticent[synthetic]'")
 
 
 def docx() -> Any:

@@ -31,6 +31,11 @@ crosstab <- function(dataset, columns, where = NULL, epsilon, delta = NULL, per 
   ask(dataset, "crosstab", fields, epsilon, delta, idempotency_key, c("columns"))
 }
 
+synthetic <- function(dataset, columns, cliques = NULL, bins = 8, where = NULL, epsilon, delta = NULL, idempotency_key = NULL) {
+  fields <- list(columns = columns, cliques = cliques, bins = bins, where = where)
+  ask(dataset, "synthetic", fields, epsilon, delta, idempotency_key, c("columns", "cliques"))
+}
+
 quantiles <- function(dataset, column, probabilities = c(0.25, 0.5, 0.75), where = NULL, epsilon, delta = NULL, by = NULL, per = NULL, intervals = FALSE, weights = NULL, idempotency_key = NULL) {
   fields <- list(column = column, probabilities = probabilities, where = where, by = by, per = per, intervals = intervals, weights = weights)
   ask(dataset, "quantiles", fields, epsilon, delta, idempotency_key, c("probabilities"))

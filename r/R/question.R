@@ -21,13 +21,20 @@ question_body <- function(dataset, kind, fields, epsilon = NULL, delta = NULL, s
   }
   privacy <- if (open) structure(list(), names = character()) else list(epsilon = epsilon)
   if (!is.null(delta)) privacy$delta <- delta
-  fields <- Filter(Negate(is.null), from_cluster(from_formula(from_family(fields))))
+  fields <- Filter(Negate(is.null), from_cliques(from_cluster(from_formula(from_family(fields)))))
   query <- c(list(kind = kind), Map(function(name, value) as_field(value, name %in% several), names(fields), fields))
   body <- list(dataset = dataset$name, query = query, privacy = privacy)
   if (!is.null(dataset$project)) body$project <- dataset$project
   if (!is.null(dataset$protocol)) body$protocol <- dataset$protocol
   if (length(wanted) > 0) body$wanted <- wanted
   body
+}
+
+# Sets of columns, each a list over HTTP, of one column, too; a vector of names is one set.
+from_cliques <- function(fields) {
+  if (is.character(fields$cliques)) fields$cliques <- list(fields$cliques)
+  if (!is.null(fields$cliques)) fields$cliques <- lapply(fields$cliques, as.list)
+  fields
 }
 
 # several: the field is a list over HTTP, of one entry, too.

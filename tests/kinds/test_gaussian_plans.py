@@ -33,6 +33,7 @@ OTHERS = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample
 
 SUMS = {
     "count", "mean", "sum", "describe", "hazard_regression", "histogram", "crosstab",
+    "synthetic",
     "quantile_regression", "hypothesis_test", "study", "survival_curve", "cumulative_incidence",
     "log_rank", "t_test",
     "anova", "mann_whitney", "kruskal", "proportion_test", "correlation", "ks_test", "roc",

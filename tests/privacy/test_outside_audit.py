@@ -57,6 +57,7 @@ KINDS: dict[str, tuple[dict[str, Any], float]] = {
     "sum, by": ({"kind": "sum", "by": "g"} | Y, 0.49),
     "histogram, by": ({"kind": "histogram", "column": "k", "by": "g"}, 0.99),
     "crosstab": ({"kind": "crosstab", "columns": ["b", "g"]}, 0.99),
+    "synthetic": ({"kind": "synthetic", "columns": ["b", "g", "k"]}, 0.99),
     "quantiles": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9]} | Y, 0.5),
     "quantiles, by": ({"kind": "quantiles", "probabilities": [0.1, 0.5, 0.9], "by": "g"} | Y, 0.3),
     "median, by": ({"kind": "median", "by": "g"} | Y, 0.3),
@@ -341,7 +342,7 @@ OF_EPSILON = 1.0
 
 GAUSSIAN = {
     "count", "mean", "sum", "histogram", "count, by", "mean, by", "sum, by", "histogram, by",
-    "crosstab", "survival_curve", "cumulative_incidence", "log_rank",
+    "crosstab", "synthetic", "survival_curve", "cumulative_incidence", "log_rank",
     "t_test", "t_test, paired", "anova", "mann_whitney", "kruskal", "proportion_test",
     "correlation", "correlation, spearman",
     "correlation, kendall", "ks_test", "roc",

@@ -18,6 +18,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "describe": ("kinds.describe", "Description"),
     "histogram": ("kinds.histogram", "Histogram"),
     "crosstab": ("kinds.crosstab", "Crosstab"),
+    "synthetic": ("kinds.synthetic", "SyntheticTables"),
     "quantiles": ("kinds.quantiles", "Quantiles"),
     "iqr": ("results.statistic", "Statistic"),
     "median": ("results.statistic", "Statistic"),

@@ -54,6 +54,13 @@ test_that("private_lm is least squares and private_rlm is robust, in either orde
   expect_equal(glm$query[c("formula", "family")], list(formula = "y ~ x", family = "binomial"))
 })
 
+test_that("cliques are sets of columns, of one column, too, and a vector of names is one", {
+  cliques <- function(given) posted(synthetic(houses, c("x", "y"), cliques = given, epsilon = 1))$query$cliques
+  expect_equal(cliques(list("x", c("x", "y"))), list(list("x"), list("x", "y")))
+  expect_equal(cliques(c("x", "y")), list(list("x", "y")))
+  expect_null(cliques(NULL))
+})
+
 test_that("what lacks a data set or epsilon says what to write", {
   expect_error(private_lm(y ~ x, epsilon = 1), "Give a data set and a formula")
   expect_error(private_lm(houses, y ~ x), "Give epsilon")

@@ -88,14 +88,14 @@ def list_protocols(as_json: JsonFlag = False) -> None:
     rows: list[dict[str, Any]] = []
     for one in open_books(Settings()).protocols.all():
         row = {name: value for name, value in asdict(one).items() if name != "agreed"}
-        rows.append(row | {"title": str(one.agreed.document.get("title", ""))[:80]})
+        rows.append(row | {"title": one.agreed.title})
     if as_json:
         print_json(rows)
         return
     shown = [
         {
             "digest": row["digest"],
-            "title": row["title"] if row["title"].isprintable() else "",
+            "title": row["title"],
             "data set": row["dataset"],
             "site": row["site"],
             "accepted": f"{minute(row['accepted_at'])} by {row['accepted_by']}",

@@ -30,6 +30,7 @@ _MOST_DIGITS = 21
 _MOST_ZEROS = 6
 """Places after the point of the first digit beyond which it is, too."""
 
+_TITLE = 80  # characters of a title that a list shows: a line
 _NO_PROTOCOL = (
     'That is no protocol: a JSON object with "protocol": 1, "study", "epsilon", "columns" and '
     '"sites", as the page on pooled studies describes.'
@@ -73,7 +74,14 @@ class Agreed:
         return sha256(self.canonical).hexdigest()
 
     @property
+    def title(self) -> str:
+        """What it calls itself, for a list; empty where that cannot be shown."""
+        text = str(self.document.get("title", ""))[:_TITLE]
+        return text if text.isprintable() else ""
+
+    @property
     def sites(self) -> tuple[str, ...]:
+        """The names of the sites, in the document's order."""
         return tuple(self.document["sites"])
 
     def key(self, site: str) -> str | None:

@@ -94,6 +94,7 @@ class Measure:
 
     @property
     def bins(self) -> int:
+        """The number of values of a whole column, with one for a missing cell."""
         values = int(self.column.upper - self.column.lower) + 1
         return values + self.column.may_be_missing
 

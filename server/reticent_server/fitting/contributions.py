@@ -12,16 +12,12 @@ what its clip needs before a step, `step` and `last_step` name the parts of one 
 Bounds: fitting.fit_plan.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from reticent_server.domain.steps import (
     GramSum,
-    Released,
-    Step,
     VectorSum,
 )
 from reticent_server.fitting.budget import FitBudget, Sizes
@@ -31,35 +27,19 @@ from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.person_contributions import PersonScores
 from reticent_server.fitting.scale import Scale
 from reticent_server.fitting.score import Ball, Score, whole_ball
-from reticent_server.fitting.state import State, StepPlace
-from reticent_server.fitting.step_parts import Errors, FinalStep, LastParts, StepParts
-
-Settling = Generator[Step, tuple[Released, ...], tuple["Contributions", State]]
-
-
-class Contributions(Protocol):
-    """How records add up."""
-
-    def prepared(self, place: StepPlace, passes: Passes) -> Settling:
-        """Releases what a step's clip needs; the contributions with it, and the state before the
-        step."""
-        ...
-
-    def step(self, place: StepPlace) -> StepParts:
-        """A step before the last."""
-        ...
-
-    def last_step(self, place: StepPlace) -> LastParts:
-        """The last step."""
-        ...
-
-    def errors(self, last: FinalStep) -> Errors:
-        """The standard errors of the fit, from the last step."""
-        ...
+from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.step_parts import (
+    Contributions,
+    Errors,
+    FinalStep,
+    LastParts,
+    Settling,
+    StepParts,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowScores:
+class RowScores(Contributions):
     """Each row adds w v q, clipped at R sup|q| by its own weight w."""
 
     coding: Coding

@@ -97,11 +97,13 @@ class StepView:
 
 
 class ScoreCurvature(Protocol):
-    """The law of a mean score. most_off: error of a typical predictor up to which a linear step's
-    standard errors hold."""
+    """The law of a mean score."""
 
     @property
-    def most_off(self) -> float: ...
+    def most_off(self) -> float:
+        """The error of a typical predictor up to which a linear step's standard errors hold."""
+        ...
+
     @property
     def early_jacobian(self) -> EarlyJacobian:
         """What a Jacobian before the last step is worth."""
@@ -130,7 +132,7 @@ class ScoreCurvature(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Steady:
+class Steady(ScoreCurvature):
     """The mean score is linear in the distance."""
 
     most_off: float = inf
@@ -154,7 +156,7 @@ STEADY = Steady()
 
 
 @dataclass(frozen=True, slots=True)
-class Bent:
+class Bent(ScoreCurvature):
     """The mean score levels off. away: its law."""
 
     away: MeanChange
@@ -198,7 +200,7 @@ class Bent:
 
 
 @dataclass(frozen=True, slots=True)
-class Growing:
+class Growing(ScoreCurvature):
     """The mean score grows as that of a log link. growth: from changes (rows,) of the predictor to
     E q in units of its slope, and the derivative."""
 

@@ -14,12 +14,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
-from reticent_server.fitting.residual_score import ResidualScore
+from reticent_server.fitting.residual_score import ResidualFamily, ResidualScore
 from reticent_server.fitting.score import (
-    OFFSET,
     SHAPE,
     BoolArray,
-    Joint,
     Residuals,
     Score,
 )
@@ -42,23 +40,44 @@ _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink 
 
 
 class Psi(Protocol):
-    """ψ of a standardised residual, with its moments under the normal law. signed: whether ψ′ has
-    both signs.
-    """
+    """ψ of a standardised residual, with its moments under the normal law."""
 
     @property
-    def c(self) -> float: ...
+    def c(self) -> float:
+        """The tuning constant, in residual scales."""
+        ...
+
     @property
-    def bound(self) -> float: ...
+    def bound(self) -> float:
+        """sup |ψ|."""
+        ...
+
     @property
-    def mean_square(self) -> float: ...
+    def mean_square(self) -> float:
+        """E ψ² under the normal law."""
+        ...
+
     @property
-    def mean_derivative(self) -> float: ...
+    def mean_derivative(self) -> float:
+        """E ψ′ under the normal law."""
+        ...
+
     @property
-    def signed(self) -> bool: ...
-    def psi(self, z: FloatArray) -> FloatArray: ...
-    def derivative(self, z: FloatArray) -> FloatArray: ...
-    def mean_derivative_at(self, variance: FloatArray) -> FloatArray: ...
+    def signed(self) -> bool:
+        """Whether ψ′ has both signs."""
+        ...
+
+    def psi(self, z: FloatArray) -> FloatArray:
+        """(rows,) ψ of standardised residuals z (rows,)."""
+        ...
+
+    def derivative(self, z: FloatArray) -> FloatArray:
+        """(rows,) ψ′ of standardised residuals z (rows,)."""
+        ...
+
+    def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
+        """(rows,) E ψ′ of normal residuals with variances (rows,), in s²."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +89,7 @@ class PsiScore(ResidualScore):
 
     @property
     def signed(self) -> bool:
+        """Whether ψ′ has both signs, as that of the biweight does."""
         return self.psi.signed
 
     @property
@@ -78,17 +98,21 @@ class PsiScore(ResidualScore):
 
     @property
     def curvature_bound(self) -> float:
+        """sup |ψ′| = 1."""
         return 1.0
 
     @property
     def most(self) -> float:
+        """1, the expected ψ′ where no residual is cut."""
         return 1.0
 
     @property
     def mean_square(self) -> float:
+        """E ψ²/E ψ′ under the normal law."""
         return self.psi.mean_square / self.psi.mean_derivative
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) ψ((y − η)/s)."""
         return self.psi.psi(self._residual(y, eta))
 
     def with_curvature(
@@ -97,6 +121,7 @@ class PsiScore(ResidualScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """ψ and ψ′ of (y − η)/s, each (rows,)."""
         z = self._residual(y, eta)
         return self.psi.psi(z), self.psi.derivative(z)
 
@@ -104,11 +129,12 @@ class PsiScore(ResidualScore):
         return np.asarray((y - eta) * (1 / self.scale))
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """(rows,) E ψ′ of normal residuals that are spread by `variance` more."""
         return self.psi.mean_derivative_at(self.residual_variance(variance))
 
 
 @dataclass(frozen=True, slots=True)
-class MedianResidual:
+class MedianResidual(Residuals):
     """s = median|r|/.6745, by the number of records with |r| ≤ .6745 s: one count a step.
 
     From the count the next scale is what would make it one half, were the residuals normal; the
@@ -139,7 +165,7 @@ class MedianResidual:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedMedianResidual:
+class WeightedMedianResidual(Residuals):
     """As MedianResidual, by the sum of a(1{|r| ≤ .6745 s} − ½) of records that count as shares a ∈
     [0, 1].
 
@@ -165,7 +191,7 @@ class WeightedMedianResidual:
 
 
 @dataclass(frozen=True, slots=True)
-class SquareResidual:
+class SquareResidual(Residuals):
     """s² = mean min(r², k²s²)/E min(z², k²), by one bounded sum a step: a winsorised standard
     deviation.
 
@@ -215,7 +241,7 @@ def _typical(start: float, left: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class LinearFamily:
+class LinearFamily(ResidualFamily):
     """Huber's loss; with `biweight` the last two steps have its score, and start where Huber's have
     come: at the solution near the private Huber fit, of several. start: s before any release.
     residuals: None where s stays. distances: as of WholeScore.
@@ -228,23 +254,18 @@ class LinearFamily:
     distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
     @property
-    def offset(self) -> float:
-        return OFFSET * self.start
-
-    @property
     def shape(self) -> float:
+        """As usual: the relative error of an expected curvature."""
         return SHAPE
 
-    @property
-    def joint(self) -> Joint | None:
-        return None
-
     def score(self, scale: float, remaining: int) -> PsiScore:
+        """Huber's, or the biweight's in the last two steps."""
         if self.biweight is not None and remaining < _BIWEIGHT_STEPS:
             return PsiScore(self.biweight, scale)
         return PsiScore(self.psi, scale)
 
     def whole(self, scale: float) -> PlainScore:
+        """Least squares at this scale."""
         return PlainScore(scale, distances=self.distances)
 
     def drift(self, remaining: int) -> float:  # noqa: ARG002 - one interface

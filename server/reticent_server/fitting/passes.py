@@ -49,7 +49,7 @@ class Passes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AllRows:
+class AllRows(Passes):
     """Every pass goes over all rows."""
 
     budget: FitBudget
@@ -78,7 +78,7 @@ class AllRows:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlyPart:
+class EarlyPart(Passes):
     """Passes before the last two go over one unit of `budget.stride`."""
 
     budget: FitBudget

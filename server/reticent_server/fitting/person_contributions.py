@@ -5,7 +5,6 @@ clipped.
 Mathematics and proof: fitting.person_scores.
 """
 
-from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,8 +12,6 @@ import numpy as np
 from reticent_server.domain.steps import (
     FloatArray,
     GramSum,
-    Released,
-    Step,
     SumStep,
     VectorSum,
 )
@@ -37,14 +34,19 @@ from reticent_server.fitting.person_scores import (
 from reticent_server.fitting.score import Score
 from reticent_server.fitting.standard_fit import Freedom
 from reticent_server.fitting.state import State, StepPlace
-from reticent_server.fitting.step_parts import Errors, FinalStep, LastParts, StepParts
+from reticent_server.fitting.step_parts import (
+    Contributions,
+    Errors,
+    FinalStep,
+    LastParts,
+    Settling,
+    StepParts,
+)
 from reticent_server.mechanisms.noisy_sum import noise_sd
-
-Settling = Generator[Step, tuple[Released, ...], tuple["PersonScores", State]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PersonScores:
+class PersonScores(Contributions):
     """A person adds k Σ w v q, clipped at C (fitting.person_scores): before the last step at a
     public multiple of a likely length, in it at a length that the histogram of `clusters`
     chooses."""

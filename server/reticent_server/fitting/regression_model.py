@@ -34,7 +34,7 @@ class FitGround(Generic[ResponseT]):
     the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
     more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
     Sizes; distances: (rows,) of the responses of public rows from their
-    median, None where no profile tells the tails of all columns.
+    median, None where no profile has the tails of all columns.
     """
 
     coding: Coding
@@ -49,16 +49,18 @@ class FitGround(Generic[ResponseT]):
 
 
 class RegressionModel(Protocol[ResponseT]):
-    """A regression model with its constants, which do not depend on the data.
-
-    radius: R² for each coefficient. tuning: c of the reply, None for no cut. nanoseconds: planned
-    time that a record's score takes beyond that of products.
-    """
+    """A regression model with its constants, which do not depend on the data."""
 
     @property
-    def mechanism(self) -> str: ...
+    def mechanism(self) -> str:
+        """The mechanism's name, as a guarantee states it."""
+        ...
+
     @property
-    def reference(self) -> str: ...
+    def reference(self) -> str:
+        """The literature that a guarantee cites."""
+        ...
+
     @property
     def answers(self) -> str:
         """The reply's first line (domain.plan.Planned)."""
@@ -70,11 +72,20 @@ class RegressionModel(Protocol[ResponseT]):
         ...
 
     @property
-    def radius(self) -> float: ...
+    def radius(self) -> float:
+        """R² for each coefficient."""
+        ...
+
     @property
-    def tuning(self) -> float | None: ...
+    def tuning(self) -> float | None:
+        """The tuning constant of the reply; None where scores are not cut."""
+        ...
+
     @property
-    def nanoseconds(self) -> int: ...
+    def nanoseconds(self) -> int:
+        """The planned time of a record's score beyond that of its products."""
+        ...
+
     @property
     def of_persons(self) -> bool:
         """Whether scores are summed by person where the unit has several rows
@@ -101,8 +112,13 @@ class RegressionModel(Protocol[ResponseT]):
         """With constants for the smallest error at these sizes, where the query asks for them."""
         ...
 
-    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily: ...
-    def signal(self, ground: FitGround[ResponseT]) -> Signal: ...
+    def family(self, ground: FitGround[ResponseT]) -> ScoreFamily:
+        """The scores of its steps and the measure of its scale."""
+        ...
+
+    def signal(self, ground: FitGround[ResponseT]) -> Signal:
+        """What the budget needs to know of the score (fitting.budget)."""
+        ...
 
     def notes(self, ground: FitGround[ResponseT]) -> list[str]:
         """What a forecast has to say of the response."""

@@ -45,9 +45,11 @@ class BackTransform:
     offset: FloatArray
 
     def coefficients(self, theta: FloatArray) -> FloatArray:
+        """β (q,) in the units of the data, of θ (q,)."""
         return np.asarray(self.matrix @ theta + self.offset)
 
     def covariance(self, C: FloatArray) -> FloatArray:
+        """(q, q) in the units of the data, of C (q, q) of θ."""
         return np.asarray(self.matrix @ C @ self.matrix.T)
 
 
@@ -85,6 +87,7 @@ class Reported:
 
     @property
     def standard_errors(self) -> FloatArray:
+        """(q,) in the units of the data, with the noise."""
         return roots(self.covariance)
 
 
@@ -199,9 +202,9 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
 
 
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
-    """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design
-    row in the data's units. A is triangular: ‖Ax‖ is the same for all A with the same AᵀA.
-    """
+    """The weights of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x
+    its design row in the data's units. A is triangular: ‖Ax‖ is the same for all A with the same
+    AᵀA."""
     matrix = transform / coding.scales
     if coding.design.intercept:
         matrix[:, 0] -= transform @ (coding.centres / coding.scales)

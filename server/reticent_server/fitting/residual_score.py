@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import STEADY, ScoreCurvature
-from reticent_server.fitting.score import Ball, whole_ball
+from reticent_server.fitting.score import OFFSET, Ball, Joint, whole_ball
 
 _LEAST_VARIANCE = 0.4
 """Of a row's residual in s²: rows that are surer than most are not sure of the error."""
@@ -59,3 +59,21 @@ class ResidualScore(ABC):
         already, since it is measured where the predictor stands."""
         excess = (variance - np.mean(variance)) / self.scale**2
         return np.asarray(np.maximum(1 + excess, _LEAST_VARIANCE))
+
+
+class ResidualFamily(ABC):
+    """Scores of residuals, of steps that start at the scale `start`; satisfies
+    fitting.score.ScoreFamily."""
+
+    __slots__ = ()
+    start: float
+
+    @property
+    def offset(self) -> float:
+        """OFFSET residual scales."""
+        return OFFSET * self.start
+
+    @property
+    def joint(self) -> Joint | None:
+        """None: the scale is measured between steps."""
+        return None

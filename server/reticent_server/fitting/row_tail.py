@@ -112,9 +112,9 @@ class LengthGrid:
         beyond = np.searchsorted(self.edges, lengths, side="left")
         return np.where(beyond > 0, _EDGES - beyond, -1).astype(np.float64)
 
-    def part(self, rho: int, unit_rows: int) -> RunningCounts:
-        """What is released."""
-        return RunningCounts(1, _EDGES, rho, unit_rows)
+    def part(self, rho: int, unit_rows: int, lines: int = 1) -> RunningCounts:
+        """What is released. lines: groups of records, with numbers of their own."""
+        return RunningCounts(lines, _EDGES, rho, unit_rows)
 
     def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
         """N (E,) at each edge, and the standard deviation (E,) of its noise."""
@@ -218,7 +218,7 @@ def planned_cut(
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
     a length (any shape). distances: (rows or more,), signed, of the responses of the same public
-    rows from their median, None where no profile tells tails. From the tail that they show to the
+    rows from their median, None where no profile has the tails. From the tail that they show to the
     cut its slope grows as κ is expected to make it."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)
@@ -435,6 +435,7 @@ class TailCurve:
         return cls(float(edges[last]), b, a, kappa, float(x[0]), np.asarray(np.linalg.inv(P)))
 
     def cut(self, rank: float) -> RowCut:
+        """The length beyond which the curve expects `rank` records, and what these add."""
         x = np.arange(self.first, _FARTHEST, _STEP)
         curve = np.log(_curve(np.array([self.level, self.slope, self.bend]), x)[0] + 1e-300)
         at = int(np.argmin(np.abs(curve - log(rank))))

@@ -47,10 +47,12 @@ class LastScores:
 
 
 class Scale(Protocol):
-    """How the scale is known. equation: its own, in the last step; None without one."""
+    """How the scale is known."""
 
     @property
-    def equation(self) -> Joint | None: ...
+    def equation(self) -> Joint | None:
+        """The scale's own equation in the last step; None without one."""
+        ...
 
     def measured(
         self, place: StepPlace, passes: Passes
@@ -84,7 +86,7 @@ class Scale(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownScale:
+class KnownScale(Scale):
     """s stays what it is. unit_rows: as of Sizes."""
 
     budget: FitBudget

@@ -33,29 +33,48 @@ class Ball:
 
 
 class Score(Protocol):
-    """The score at a known scale.
-
-    unit: change of η for one unit of J⁻¹g. bound: sup |q|. curvature_bound: sup |h|. most: sup of
-    `expected`. signed: whether h has both signs. limits: the public range of η. varies: whether
-    m(η) is other than 1. scale: that of the residuals, in units of the response's.
-    """
+    """The score at a known scale."""
 
     @property
-    def unit(self) -> float: ...
+    def unit(self) -> float:
+        """The change of η for one unit of J⁻¹g."""
+        ...
+
     @property
-    def scale(self) -> float: ...
+    def scale(self) -> float:
+        """That of the residuals, in units of the response's."""
+        ...
+
     @property
-    def bound(self) -> float: ...
+    def bound(self) -> float:
+        """sup |q|."""
+        ...
+
     @property
-    def curvature_bound(self) -> float: ...
+    def curvature_bound(self) -> float:
+        """sup |h|."""
+        ...
+
     @property
-    def most(self) -> float: ...
+    def most(self) -> float:
+        """sup of `expected`."""
+        ...
+
     @property
-    def signed(self) -> bool: ...
+    def signed(self) -> bool:
+        """Whether h has both signs."""
+        ...
+
     @property
-    def limits(self) -> tuple[float, float]: ...
+    def limits(self) -> tuple[float, float]:
+        """The public range of η."""
+        ...
+
     @property
-    def varies(self) -> bool: ...
+    def varies(self) -> bool:
+        """Whether m(η) is other than 1."""
+        ...
+
     @property
     def curvature(self) -> ScoreCurvature:
         """How the mean score changes with the distance to the solution (fitting.curvature)."""
@@ -92,15 +111,19 @@ class Score(Protocol):
 
 
 class WholeScore(Score, Protocol):
-    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton). unlike: relative
-    error of the second moment of √h v that public rows lead to expect. distances: (rows,)
-    of the responses of public rows from their median, None where no profile tells tails.
-    """
+    """The textbook's score, whose sum is cut as a whole (fitting.whole_newton)."""
 
     @property
-    def unlike(self) -> float: ...
+    def unlike(self) -> float:
+        """Relative error of the second moment of √h v that public rows lead to expect."""
+        ...
+
     @property
-    def distances(self) -> FloatArray | None: ...
+    def distances(self) -> FloatArray | None:
+        """(rows,) of the responses of public rows from their median; None where no profile
+        has the tails.
+        """
+        ...
 
     def events(self, eta: FloatArray, error: FloatArray) -> FloatArray | None:
         """(rows,) a record's information in natural units, 1 at most and the least within `error`
@@ -123,23 +146,25 @@ class WholeScore(Score, Protocol):
         ...
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
-        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows;
-        None where the law of responses is not known.
-        """
+        """The tail of the lengths of scores, from those of v (rows,) and predictors (rows,) of
+        public rows; None where the law of responses is not known."""
         ...
 
 
 class Residuals(Protocol):
-    """How a family measures the scale of its residuals between steps. words: what it measures."""
+    """How a family measures the scale of its residuals between steps."""
 
     @property
-    def words(self) -> str: ...
+    def words(self) -> str:
+        """The statistic that is measured, as a reply names it."""
+        ...
+
     def part(self, rho: int, unit_rows: int) -> CountSum | VectorSum:
         """What is released."""
         ...
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Of each record: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
+        """What each record adds: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
         ...
 
     def scale(self, score: Score, released: Released, count: float) -> float:
@@ -165,11 +190,11 @@ class JointStep:
 
 
 class Joint(Protocol):
-    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale. bound: sup
-    |χ|.
-    """
+    """The scale's own estimating equation, mean wχ = 0, where θ moves with the scale."""
 
-    def bound(self, score: Score) -> float: ...
+    def bound(self, score: Score) -> float:
+        """sup |χ|."""
+        ...
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
         """(rows,) χ."""
@@ -181,24 +206,34 @@ class Joint(Protocol):
 
 
 class ScoreFamily(Protocol):
-    """A model: its scores and its scale. joint: of the last step; None where it is not joint.
-
-    residuals: None where the scale is known. start: the scale before any release. offset: what a
-    row's predictor is off by before any release, in units of the standardised response or of η.
-    shape: relative error of an expected curvature, as the rows' shape is not quite the public
-    rows'.
-    """
+    """A model: its scores and its scale."""
 
     @property
-    def offset(self) -> float: ...
+    def offset(self) -> float:
+        """By how much a row's predictor may be off before any release, in units of the
+        standardised response or of η.
+        """
+        ...
+
     @property
-    def shape(self) -> float: ...
+    def shape(self) -> float:
+        """Relative error of an expected curvature, as real rows are not quite the public ones."""
+        ...
+
     @property
-    def residuals(self) -> Residuals | None: ...
+    def residuals(self) -> Residuals | None:
+        """How the scale is measured; None where it is known."""
+        ...
+
     @property
-    def joint(self) -> Joint | None: ...
+    def joint(self) -> Joint | None:
+        """The scale's own equation in the last step; None without one."""
+        ...
+
     @property
-    def start(self) -> float: ...
+    def start(self) -> float:
+        """The scale before any release."""
+        ...
 
     def score(self, scale: float, remaining: int) -> Score:
         """The score of a step, with so many steps after it."""

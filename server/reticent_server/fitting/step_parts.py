@@ -4,8 +4,9 @@
 The order in which a step's map gives its contributions stands here, once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,21 +18,22 @@ from reticent_server.domain.steps import (
     OneVector,
     Part,
     Released,
+    Step,
     SumStep,
     VectorSum,
 )
 from reticent_server.fitting.budget import JointParts
 from reticent_server.fitting.filter import StepCurvature
 from reticent_server.fitting.identifiability import Directions
-from reticent_server.fitting.person_scores import (
-    as_matrix,
-)
+from reticent_server.fitting.passes import Passes
+from reticent_server.fitting.person_scores import as_matrix
 from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import Freedom
-from reticent_server.fitting.state import StepPlace
+from reticent_server.fitting.state import State, StepPlace
 from reticent_server.fitting.trust import SOUND, TrustVerdict
 
 RowMap = Callable[[Block], tuple[Contribution, ...]]
+Settling = Generator[Step, tuple[Released, ...], tuple["Contributions", State]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,3 +149,24 @@ class Errors:
     def verdict(self) -> TrustVerdict:
         """Whether standard errors between persons are to be trusted; those of rows are."""
         return SOUND if self.freedom is None else self.freedom.verdict
+
+
+class Contributions(Protocol):
+    """How records add up."""
+
+    def prepared(self, place: StepPlace, passes: Passes) -> Settling:
+        """Releases what a step's clip needs; the contributions with it, and the state before the
+        step."""
+        ...
+
+    def step(self, place: StepPlace) -> StepParts:
+        """A step before the last."""
+        ...
+
+    def last_step(self, place: StepPlace) -> LastParts:
+        """The last step."""
+        ...
+
+    def errors(self, last: FinalStep) -> Errors:
+        """The standard errors of the fit, from the last step."""
+        ...

@@ -16,7 +16,6 @@ from scipy.special import stdtr
 
 from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.maps import (
     FitState,
     ScoreMap,
@@ -26,6 +25,7 @@ from reticent_server.fitting.maps import (
     standardised,
     used_shares,
 )
+from reticent_server.fitting.residual_score import ResidualScore
 from reticent_server.fitting.row_tail import LEANING, LengthGrid, leaning
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.lengths import squared_lengths
@@ -50,26 +50,35 @@ class UnboundedScore:
 
     @property
     def bound(self) -> float:
+        """None: the sum is cut instead."""
         return np.inf
 
     @property
     def curvature_bound(self) -> float:
+        """sup of the expected h; the sum of roots is cut instead."""
         return 1.0
 
     @property
     def most(self) -> float:
+        """1, the expected h where the model holds."""
         return 1.0
 
     @property
     def mean_square(self) -> float:
+        """1: q is in units of its own root mean square."""
         return 1.0
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+        """As of scores of an unknown law."""
         return LEANING
+
+    def ball(self, direction: FloatArray, radius: float) -> Ball:
+        """The ball about 0."""
+        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True)
-class PlainScore(UnboundedScore):
+class PlainScore(UnboundedScore, ResidualScore):
     """Least squares: q = z = (y − η)/s, h = 1. The sum that it goes into bounds it."""
 
     scale: float
@@ -78,37 +87,25 @@ class PlainScore(UnboundedScore):
     unlike: float = UNLIKE
     distances: FloatArray | None = field(default=None, repr=False, compare=False)
 
-    @property
-    def unit(self) -> float:
-        return self.scale
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        return -np.inf, np.inf
-
-    @property
-    def curvature(self) -> ScoreCurvature:
-        return STEADY
-
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
     def leaning(self, size: int) -> float:
+        """As of scores that are symmetric about 0."""
         return leaning(size)
 
     def turned(self, eta: FloatArray) -> None:
         """None: the mean score is linear."""
 
     def beyond(self, length: FloatArray) -> FloatArray:
+        """The two tails of a t law with TAIL_DEGREES degrees of freedom."""
         return np.asarray(2 * stdtr(TAIL_DEGREES, -length))
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> None:
         """None: nothing is known of residuals."""
 
-    def leverage(self, eta: FloatArray) -> FloatArray:
-        return np.ones_like(eta)
-
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
+        """(rows,) (y − η)/s."""
         return np.asarray((y - eta) * (1 / self.scale))
 
     def with_curvature(
@@ -117,13 +114,12 @@ class PlainScore(UnboundedScore):
         eta: FloatArray,
         clipped: BoolArray | None = None,  # noqa: ARG002 - one interface
     ) -> tuple[FloatArray, FloatArray]:
+        """(y − η)/s and 1, each (rows,)."""
         return self.evaluate(y, eta), np.ones_like(eta)
 
     def expected(self, eta: FloatArray, variance: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
+        """(rows,) 1."""
         return np.ones_like(eta)
-
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        return whole_ball(len(direction), radius)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

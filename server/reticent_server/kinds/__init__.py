@@ -39,6 +39,7 @@ from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.subsample_aggregate.kind import KIND as SUBSAMPLE_AGGREGATE
 from reticent_server.kinds.sum.kind import KIND as SUM
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL_CURVE
+from reticent_server.kinds.synthetic.kind import KIND as SYNTHETIC
 from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.treatment_effect.kind import KIND as TREATMENT_EFFECT
 
@@ -49,6 +50,7 @@ KINDS: tuple[Kind[Any], ...] = (
     DESCRIBE,
     HISTOGRAM,
     CROSSTAB,
+    SYNTHETIC,
     QUANTILES,
     IQR,
     MEDIAN,

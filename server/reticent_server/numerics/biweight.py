@@ -82,11 +82,6 @@ class Biweight:
         return True
 
     @cached_property
-    def mean_weight(self) -> float:
-        """E ψ(z)/z."""
-        return self._mean(self.weight)
-
-    @cached_property
     def mean_square(self) -> float:
         """E ψ²(z)."""
         return self._mean(lambda z: self.psi(z) ** 2)

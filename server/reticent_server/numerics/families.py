@@ -22,7 +22,6 @@ import numpy as np
 from scipy.special import betainc, expit, gammainc, gammaln, pdtr
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.numerics.psi import Huber
 
 # of η: a probability within 10⁻¹³ of 0 or 1, beyond what any table tells; keeps exp(η) within the
 # floats
@@ -259,42 +258,6 @@ class Gamma:
         """The same for every η: with T = Y/μ, E[T^k; T ≤ t] = E T^k · P(Gamma(ν + k) ≤ νt)."""
         moments = gamma_moments(self.dispersion, self.dispersion, c)
         return ResidualMoments(*(np.full(np.shape(eta), v) for v in moments))
-
-
-@dataclass(frozen=True, slots=True)
-class Gaussian:
-    """y = η + √φ N(0, 1): V = μ′ = 1."""
-
-    dispersion: float = 1.0
-    name: str = "gaussian"
-
-    def predictor_limits(self, upper: float) -> tuple[float, float]:  # noqa: ARG002 - one interface
-        """Unlimited."""
-        return -inf, inf
-
-    def mean(self, eta: FloatArray) -> FloatArray:
-        """η itself."""
-        return eta
-
-    def gain(self, eta: FloatArray) -> FloatArray:
-        """1."""
-        return np.ones_like(eta)
-
-    def residual(self, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """(y − η)/√φ."""
-        return np.asarray((y - eta) / sqrt(self.dispersion))
-
-    def observed(self, y: FloatArray, eta: FloatArray) -> FloatArray:  # noqa: ARG002 - one interface
-        """1: the identity link is canonical."""
-        return np.ones_like(eta)
-
-    def moments(self, eta: FloatArray, c: float) -> ResidualMoments:
-        """Huber's, which do not depend on η."""
-        huber, shape = Huber(c), np.shape(eta)
-        if c == inf:
-            return _unbounded(eta)
-        b = np.full(shape, huber.mean_derivative)
-        return ResidualMoments(np.zeros(shape), b, np.full(shape, huber.mean_square))
 
 
 def gamma_moments(dispersion: float, unit: float, c: float) -> tuple[float, float, float]:

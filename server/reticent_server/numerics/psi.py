@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import exp, pi, sqrt
 
 import numpy as np
-from scipy.special import exp1, ndtr
+from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray
 
@@ -62,11 +62,6 @@ class Huber:
     def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
         """E ψ′(z) = 2Φ(c/√v) − 1 of z ~ N(0, v), elementwise (Stein's lemma)."""
         return np.asarray(2 * ndtr(self.c / np.sqrt(variance)) - 1)
-
-    @property
-    def mean_weight(self) -> float:
-        """k_c = E min(1, c/|z|) = b_c + c E₁(c²/2)/√(2π)."""
-        return self.mean_derivative + self.c * float(exp1(self.c**2 / 2)) / sqrt(2 * pi)
 
     @property
     def mean_square(self) -> float:

@@ -154,19 +154,13 @@ def _kind(
 
 
 def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
-    """The first format that fits all cells, both where day and month cannot be told apart, and none
-    for no dates.
-    """
+    """The first format that fits all cells, both where day and month cannot be distinguished, and
+    none for no dates."""
     both = two_forms(scan)
     if both is None:
         return scan.forms[:1] if scan.has_cells else ()
     chosen = {"day-first": both[:1], "month-first": both[1:]}
     return chosen.get(reading.dates or "", both)
-
-
-def draft_schema(path: Path, said: Reading = UNSAID) -> str:
-    """The text of a schema file to be completed by the curator. Raises CuratorError."""
-    return draft_text(propose(path, said), path.name)
 
 
 def draft_text(proposal: Proposal, file: str) -> str:

@@ -127,14 +127,6 @@ class LinkedReader:
         return {name: np.searchsorted(everybody, own) for name, own in names.items()}
 
 
-def person_names(
-    vault: VaultUrl, table: VaultTable, permits: Permits | None = None
-) -> Private[NDArray[np.int64]]:
-    """(N,) the hashes of a table's persons, in their order. Raises Unavailable (a constant
-    text)."""
-    return Private(_names(vault, table, permits))
-
-
 def number_of_persons(vault: VaultUrl, tables: Sequence[VaultTable]) -> int:
     """How many persons there are in any of the tables: the N of their link, which is published.
     Raises Unavailable."""

@@ -63,7 +63,7 @@ class Control:
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
-        """Of a choice: what is sent, and how a form calls it."""
+        """The options of a choice: what is sent, and how a form calls it."""
         words = _CHOICES if self.name in _FIRST else {}
         return tuple((each, words.get(each, each)) for each in self.choices)
 
@@ -193,7 +193,12 @@ def _description(mark: Any) -> str:
 
 
 _PLAIN: Mapping[Any, str] = {str: "text", float: "number", int: "number", bool: "flag"}
-_LISTS: Mapping[str, str] = {"name": "names", "text": "texts", "number": "numbers"}
+_LISTS: Mapping[str, str] = {
+    "name": "names",
+    "names": "sets",
+    "text": "texts",
+    "number": "numbers",
+}
 
 
 def _number(text: str) -> Any:
@@ -210,6 +215,10 @@ def _numbers(text: str) -> Any:
 
 def _names(text: str) -> Any:
     return [part.strip().strip("`") for part in re.split(r"[,\n]", text) if part.strip()]
+
+
+def _sets(text: str) -> Any:
+    return [_names(line) for line in _lines(text)]
 
 
 def _name_or_names(text: str) -> Any:
@@ -263,6 +272,7 @@ _READ: Mapping[str, Callable[[str], Any]] = {
     "numbers": _numbers,
     "names": _names,
     "name or names": _name_or_names,
+    "sets": _sets,
     "texts": listed_texts,
     "pairs": _pairs,
     "value": _value,
@@ -271,7 +281,11 @@ _READ: Mapping[str, Callable[[str], Any]] = {
 
 
 def _shown(look: str, value: Any) -> str:
-    """A value as its control shows it; names of columns on one line, as an input has only one."""
+    """A value as its control shows it; names of columns on one line, as an input has only one, and
+    sets of them on a line each.
+    """
+    if look == "sets":
+        return "\n".join(map(", ".join, value))
     text = _spelled(value)
     return text.replace("\n", ", ") if look in {"names", "name or names"} else text
 

@@ -13,12 +13,13 @@ import pytest
 
 from reticent_server.access.projects import Charter
 from reticent_server.domain import patience
+from reticent_server.domain.protocol import Agreed
 from reticent_server.errors import NotFound
 from reticent_server.ledger.model import analyst_account, population_account
 from reticent_server.pipeline.planner import Planner
 from reticent_server.pipeline.simulator import simulate
 from reticent_server.web.sessions import IDLE_SECONDS
-from support.installations.console import Desk
+from support.installations.console import HOSTILE, Desk
 
 PATIENCE = 60.0
 """Seconds that a caller waits: a machine that is busy with other things is no failure."""
@@ -443,6 +444,32 @@ def test_what_is_planned_for_a_page_takes_its_turn(
     assert planned == []
     assert inside.get("/console/datasets/people/simulator").status_code == 200
     assert planned == [simulate]
+
+
+def test_protocols_are_shown_at_the_data_set_that_they_are_about(
+    inside: httpx.Client, desk: Desk
+) -> None:
+    path = "/console/datasets/people"
+    assert "Protocols of pooled studies" not in inside.get(path).text
+    agreed = Agreed(
+        {
+            "protocol": 1,
+            "title": HOSTILE[:80],
+            "study": {"variables": ["y", "x", "C(g)"]},
+            "epsilon": 2,
+            "columns": {},
+            "sites": {"north": {}, "south": {"epsilon": 0.25, "without": ["x"]}},
+        }
+    )
+    desk.services.protocols.accept(agreed, "another", "north", "s..s", by="cli:carol")
+    assert "Protocols of pooled studies" not in inside.get(path).text
+    desk.services.protocols.accept(agreed, "people", "south", "s..s", by="cli:carol")
+    page = inside.get(path).text
+    assert "<script>document" not in page
+    for text in ("&lt;script", agreed.digest, "y, C(g)", ">0.25<", "by cli:carol", ">holds<"):
+        assert text in page
+    desk.services.protocols.withdraw(agreed.digest, "people", by="cli:carol")
+    assert ">withdrawn <time" in inside.get(path).text
 
 
 def test_a_burn_down_says_when_the_cap_was_what(inside: httpx.Client, desk: Desk) -> None:

@@ -19,10 +19,10 @@ from reticent_server.errors import Conflict, CuratorError, SecondPerson, Unavail
 from reticent_server.intake.cell import CellLimits, in_cell, turn
 from reticent_server.intake.looking import LIMITS, Look, looked, refuse_unpacked
 from reticent_server.vault.csv_file import BLOCK_BYTES, MOST_BLANK, csv_blocks
-from reticent_server.vault.draft import draft_schema
 from reticent_server.vault.files import read_blocks
 from reticent_server.vault.parquet_file import unpacked_bytes
 from support.intake import orders
+from support.tables.drafts import draft_schema
 
 SMALL = CellLimits(memory=64 << 20, seconds=20, waits=600, reply=1000)
 MB = 1 << 20

@@ -166,7 +166,7 @@ INDEPENDENT = {
     "anova", "binned_residuals", "correlation", "cumulative_incidence", "describe",
     "hazard_regression", "kruskal", "ks_test", "location_scale",
     "log_rank", "mann_whitney", "proportion_test", "roc", "subsample_aggregate", "survival_curve",
-    "t_test",
+    "synthetic", "t_test",
     "treatment_effect",
 }  # fmt: skip
 """Kinds whose standard errors take records as independent; means by group do, too."""

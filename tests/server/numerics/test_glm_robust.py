@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from benchmarks.noise_free.glm_robust import Equation, fit_glm
 
-from reticent_server.numerics.families import Binomial, Gamma, Gaussian, Poisson
+from reticent_server.numerics.families import Binomial, Gamma, Poisson
 from support.tables.references import REFERENCE, epilepsy, numbers, shared_csv
 
 ENTRIES = REFERENCE["glmrob"]
@@ -96,7 +96,7 @@ def table(family: Any, n: int = 40_000, seed: int = 3) -> tuple[Any, Any, Any]:
     return X, y, beta
 
 
-FAMILIES = [Binomial(), Poisson(), Gamma(0.3), Gaussian(0.3)]
+FAMILIES = [Binomial(), Poisson(), Gamma(0.3)]
 
 
 @pytest.mark.slow

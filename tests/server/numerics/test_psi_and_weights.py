@@ -21,7 +21,6 @@ def test_constants_are_normal_moments(c: float) -> None:
         return sum(quad(lambda z: f(np.float64(z)) * norm.pdf(z), a, b)[0] for a, b in pieces)
 
     assert family.mean_derivative == pytest.approx(mean(lambda z: abs(z) <= c), abs=1e-9)
-    assert family.mean_weight == pytest.approx(mean(family.weight), abs=1e-9)
     assert family.mean_square == pytest.approx(mean(lambda z: family.psi(z) ** 2), abs=1e-9)
 
 

@@ -70,6 +70,15 @@ QUERIES: dict[str, list[dict]] = {
         {"kind": "histogram", "column": "k"},
     ],
     "crosstab": list(each({"kind": "crosstab"}, columns=[["k", "b"], ["b", "g"]])),
+    "synthetic": [
+        *each(
+            {"kind": "synthetic", "columns": ["y", "k", "b", "g"]}, bins=[2, 64],
+            cliques=[
+                None, [["y", "k", "b", "g"]], [["b"], ["b", "g"]], [["b", "b"]], [["nobody"]],
+            ],
+        ),
+        {"kind": "synthetic", "columns": ["b", "b"]},
+    ],
     "quantiles": list(each(
         {"kind": "quantiles"}, column=["y", "k"],
         probabilities=[None, [0.5], [1e-4, 1 - 1e-4], [1e-9], [1 - 1e-16], [0.5, 0.5001], MANY],

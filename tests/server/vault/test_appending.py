@@ -16,7 +16,7 @@ from reticent_server.vault.appending import Wave, append
 from reticent_server.vault.ingest import Loaded, ingest
 from reticent_server.vault.loading import loading
 from reticent_server.vault.names import fingerprint, hashes
-from reticent_server.vault.person_tables import person_names
+from reticent_server.vault.person_tables import _names
 from support.databases.vaults import OWNER, Vault, boolean, csv_file, numeric, schema
 
 KEY = bytes(range(32))
@@ -38,7 +38,7 @@ def appended(vault: Vault, old: VaultTable, file: Path, key: bytes = KEY) -> Loa
 
 
 def rows_by_person(vault: Vault, source: VaultTable) -> dict[int, list[tuple[object, ...]]]:
-    names = person_names(parse_url(vault.url), source).unwrap()
+    names = _names(parse_url(vault.url), source, None)
     table = vault.read(source, ["x", "b"]).to_pylist()
     found: dict[int, list[tuple[object, ...]]] = {}
     for place, row in enumerate(table):
@@ -99,4 +99,4 @@ def test_a_table_that_was_changed_by_others_has_no_names(
     with connected(vault, autocommit=True) as connection:
         execute(connection, f"DELETE FROM {source.table} WHERE position = 0")
     with pytest.raises(Unavailable):
-        person_names(vault, source)
+        _names(vault, source, None)

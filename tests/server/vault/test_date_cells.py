@@ -17,8 +17,8 @@ import pytest
 from reticent_server.domain.dates import date_days, date_format_error, date_text
 from reticent_server.domain.schema import Column, ColumnKind, Recode, Schema
 from reticent_server.vault.cells import Encoded, Fault, check, encode
-from reticent_server.vault.draft import draft_schema
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 from support.tables.sources import new_url, reader, registered, sql
 
 FIRST, LAST = date_days("1900-01-01"), date_days("2100-12-31")

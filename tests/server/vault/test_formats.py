@@ -21,9 +21,10 @@ import yaml
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.domain.reading import UNSAID, Reading
 from reticent_server.errors import CuratorError
-from reticent_server.vault.draft import Proposal, draft_schema, propose
+from reticent_server.vault.draft import Proposal, propose
 from reticent_server.vault.files import read_blocks
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 
 FRAME = pd.DataFrame(
     {

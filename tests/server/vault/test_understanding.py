@@ -13,11 +13,12 @@ from reticent_server.domain.reading import PLAIN, STYLES, UNSAID, NumberStyle, R
 from reticent_server.errors import CuratorError
 from reticent_server.vault.column_scan import ColumnScan
 from reticent_server.vault.csv_file import csv_blocks
-from reticent_server.vault.draft import ProposedColumn, draft_schema, propose
+from reticent_server.vault.draft import ProposedColumn, propose
 from reticent_server.vault.files import file_format
 from reticent_server.vault.number_texts import plain_numbers
 from reticent_server.vault.understanding import understood
 from support.databases.vaults import Vault
+from support.tables.drafts import draft_schema
 from support.tables.files import GERMAN, PENGUINS
 
 

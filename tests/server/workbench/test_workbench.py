@@ -78,6 +78,13 @@ def test_one_column_or_two_fit_into_a_line_of_a_form(columns: str | list[str]) -
     assert {"weights", "cluster", "strata"} <= shown
 
 
+def test_sets_of_columns_are_lines_of_a_form() -> None:
+    kind = next(each for each in OFFERED if each.name == "synthetic")
+    written = texts(controls(kind), {"cliques": [["g", "h"], ["y"]]})
+    assert list(written.values()) == ["g, h\ny"]
+    assert given(controls(kind), written) == {"cliques": [["g", "h"], ["y"]]}
+
+
 @pytest.mark.slow
 def test_every_kind_has_a_page_and_a_forecast(bench: Bench) -> None:
     """By its first example, on the table that examples are about; nothing is charged."""

@@ -37,6 +37,7 @@ from reticent_server.kinds.study.kind import Study
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
+from reticent_server.kinds.synthetic.kind import Synthetic
 from reticent_server.kinds.treatment_effect.kind import TreatmentEffect
 
 N = 21_613
@@ -153,6 +154,7 @@ def _tables() -> list[Query]:
         Crosstab(("g64", "year")),
         Crosstab(("g3", "g10", "b", "k", "a")),
         Crosstab(("g1000", "a")),
+        Synthetic(("y", "t", *NUMBERS[:14]), None, 8, WHERE),
         Describe(("y", *NUMBERS), by="g64"),
         Describe(),
         DepthMedian(NUMBERS[:8], eta="private", directions=1000),

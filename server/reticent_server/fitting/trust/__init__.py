@@ -28,6 +28,7 @@ from reticent_server.fitting.trust.thresholds import (
     HEAVY,
     INFORMATION_NOISE,
     JACOBIAN_NOISE,
+    JUMP_SLOPE,
     LEAST_CLUSTERS,
     LEAST_DISPERSION,
     LEAST_EVENTS,
@@ -38,6 +39,7 @@ from reticent_server.fitting.trust.thresholds import (
     NOISE_ALONE,
     NOISE_DOMINATES,
     PLAIN_NOISE_ALONE,
+    RESIDUALS_SEEN,
     RESOLVED,
     SEPARATED,
     SKEWED,
@@ -59,7 +61,11 @@ from reticent_server.fitting.trust.words import (
     FEW_IN_GROUP,
     FEW_PERSONS,
     FEW_UNITS,
+    HEAVY_JUMP,
+    HIDDEN_JUMP,
     INFORMATION_UNKNOWN,
+    NO_JUMP,
+    NOISY_JUMP,
     NOT_ARRIVED,
     SAME_IN_ALL_ROWS,
     SPREAD_UNKNOWN,
@@ -151,7 +157,7 @@ def blocks_tell(noise: FloatArray, spread: FloatArray) -> BoolArray:
 
 
 def dispersed(alpha: float) -> bool:
-    """Whether a dispersion is told from a Poisson law's."""
+    """Whether a dispersion is distinguishable from a Poisson law's."""
     return alpha > LEAST_DISPERSION.value
 
 
@@ -458,3 +464,43 @@ def coefficients(
     """
     estimable = identified & (privacy <= NOISE_ALONE.value * sampling)
     return CoefficientFlags(estimable, estimable & (privacy > NOISE_DOMINATES.value * sampling))
+
+
+def jump_tail(slope: float | None, seen: float, *, told: bool, bounded: bool) -> TrustVerdict:
+    """Whether what a cut takes from a jump is known. told: whether influences of both signs are
+    clear of noise somewhere. slope: of residuals, a standard deviation above its estimate, None
+    where it is not clear of noise. seen: the share of residuals from which on noise hides them.
+    bounded: whether public bounds leave no room for a tail.
+    """
+    if bounded:
+        return SOUND
+    if not told or seen > RESIDUALS_SEEN.value:
+        return _declined(HIDDEN_JUMP)
+    light = slope is None or slope >= JUMP_SLOPE.value
+    return SOUND if light else _declined(HEAVY_JUMP)
+
+
+def jump(
+    *,
+    known: bool,
+    spread: bool,
+    tail: TrustVerdict,
+    allowance: float,
+    sampling: float,
+    privacy: float,
+) -> TrustVerdict:
+    """Of a jump at a cut-off. known, spread: whether moments of both sides, and the sum of squared
+    influences, are clear of their noise. tail: of jump_tail. allowance, sampling, privacy: its
+    standard errors.
+    """
+    if not known:
+        return _declined(NO_JUMP)
+    if not spread:
+        return _declined(HIDDEN_JUMP)
+    if not tail.intervals:
+        return tail
+    if allowance > CUT_ALLOWANCE.value * float(np.hypot(sampling, privacy)):
+        return _declined(HEAVY_JUMP)
+    if privacy > PLAIN_NOISE_ALONE.value * sampling:
+        return _declined(NOISY_JUMP.format(times=PLAIN_NOISE_ALONE.value))
+    return SOUND

@@ -6,17 +6,15 @@
 τ is the jump of the local linear fits at c: lines with the slopes β and β + γ that are τ apart
 there. Of `order` 2 the fits are parabolas, with (x − c)² and (x − c)₊² as further terms: that is
 the local linear jump less its bias as a local quadratic fit at the same bandwidth estimates it,
-with a standard error that counts the correction ("robust bias correction" with h = b). The kernel
-is a public function of one column, so that a ∈ [0, 1] is a weight as any other (fitting.maps):
-every sum keeps its bound, whatever the cut-off and the bandwidth. It is a planned fit as others are
-(fitting.fit_plan, with the proof), of least squares with the public truncation of a linear
-regression's loss "squared".
+with a standard error that counts the correction ("robust bias correction" with h = b). τ is
+released by sums of bounded influences (discontinuity.plan, with the proof); the lines are a first
+look, without intervals.
 
 Source: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
 (2014), remark 7, for order 2.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -38,13 +36,10 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula import parse_formula
 from reticent_server.kinds.base import Kind, QuestionGroup
+from reticent_server.kinds.discontinuity.local_fit import Window
+from reticent_server.kinds.discontinuity.plan import JumpPlan, plan_jump
 from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
 from reticent_server.kinds.shared.columns import bounded_column
-from reticent_server.kinds.shared.linear.plan import (
-    LinearRegressionPlan,
-    plan_linear_regression,
-)
-from reticent_server.kinds.shared.linear.query import LinearRegression
 
 _PERSONS = (
     "A discontinuity is proved for tables whose protected unit has exactly one row; here it may "
@@ -94,11 +89,12 @@ class Discontinuity(Query):
     kind: Literal["discontinuity"] = field(default="discontinuity", kw_only=True)
 
 
-def _plan(facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost) -> LinearRegressionPlan:
-    asked = LinearRegression(
-        query.y, query.where, "squared", confidence_level=query.confidence_level
-    )
-    return plan_linear_regression(facts, local_design(facts, query), asked, offer.rho)
+def _plan(facts: DatasetFacts, query: Discontinuity, offer: PrivacyCost) -> JumpPlan:
+    design = local_design(facts, query)
+    y, running = (bounded_column(facts, name) for name in (query.y, query.running))
+    kernel = TriangleWeight(running.name, query.cutoff, query.bandwidth)
+    window = Window(replace(design, weight=None), kernel, y.name, query.order, 0.0, 1.0)
+    return plan_jump(facts, window, (y, running), design.names, query.confidence_level, offer.rho)
 
 
 def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:

@@ -207,9 +207,8 @@ def binned_scores(
 
 
 def followed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np.bool_]]:
-    """Of a block's records, and whether each is in use (rows,): one that leaves before it comes
-    was never there.
-    """
+    """The follow-up of a block's records, and whether each is in use (rows,): one that leaves
+    before it comes was never there."""
     time = block.columns[columns.time]
     start = block.columns[columns.start] if columns.start else np.zeros(block.rows)
     used = np.asarray(in_use(columns.design, block), dtype=bool) & (time >= 0)
@@ -243,6 +242,7 @@ class PartialScore(PlainScore):
 
     @property
     def curvature(self) -> ScoreCurvature:
+        """That of a log link, up to the error of a predictor that LIKELIHOOD_BEND says."""
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
     def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
@@ -250,7 +250,7 @@ class PartialScore(PlainScore):
         return LEANING if self.weighed else _LEANING
 
     def expected_shape(self) -> TailShape:
-        """Of the scores that public persons have."""
+        """The tail of the scores that public persons have."""
         return tail_shape(self.lengths, self.weights)
 
 
@@ -283,6 +283,7 @@ class PersonsMap:
         return np.where(used, pieces, 0.0)
 
     def parts(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """Scores and roots, each (k, rows); 0 of records that are not in use."""
         with np.errstate(all="ignore"):
             x = standardised(self.coding, block)
             u = coordinates(self.point.transform, x, block.scratch)

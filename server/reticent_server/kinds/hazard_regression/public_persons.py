@@ -112,8 +112,8 @@ class RiskTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumAtRisk:
-    """Of one stratum: public rows U (rows, k), what they weigh in each interval (K, rows), which
-    adds up to `kept` (K,), and the events (K,) there."""
+    """What is at risk in one stratum: public rows U (rows, k), what they weigh in each interval (K,
+    rows), which adds up to `kept` (K,), and the events (K,) there."""
 
     U: FloatArray
     shares: FloatArray
@@ -152,10 +152,12 @@ class ExpectedRisk:
 
     @property
     def information(self) -> FloatArray:
+        """(k, k) the mean information of a record."""
         return np.asarray(sum(each.information for each in self.strata) / self.count)
 
     @property
     def each(self) -> FloatArray:
+        """(K, k, k) the same in each interval of time."""
         return np.concatenate([each.each for each in self.strata]) / self.count
 
 
@@ -166,9 +168,8 @@ def expected(
     count: float,
     far: FloatArray | float = 1.0,
 ) -> ExpectedRisk:
-    """Of public rows U (rows, k) with predictors (rows,), in `count` records. far: (rows,) what
-    they weigh.
-    """
+    """What is expected of public rows U (rows, k) with predictors (rows,), in `count` records. far:
+    (rows,) what they weigh."""
     strata = strata_of_rows(len(U), table.shares)
     far = np.broadcast_to(far, (len(U),))
     found = [
@@ -309,6 +310,7 @@ class PersonsModel(PublicModel):
 
     @property
     def risk(self) -> RiskTable:
+        """The table of follow-up. Raises TypeError without one."""
         if self.table is None:
             raise TypeError("persons have a table of follow-up")
         return self.table

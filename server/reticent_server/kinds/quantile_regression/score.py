@@ -24,11 +24,9 @@ from scipy.special import ndtr, ndtri
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.huber import MedianResidual, WeightedMedianResidual
-from reticent_server.fitting.residual_score import ResidualScore
+from reticent_server.fitting.residual_score import ResidualFamily, ResidualScore
 from reticent_server.fitting.score import (
-    OFFSET,
     BoolArray,
-    Joint,
     Residuals,
     Score,
 )
@@ -179,7 +177,7 @@ def _inside(tau: float, score: Score, y: FloatArray, eta: FloatArray) -> BoolArr
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileFamily:
+class QuantileFamily(ResidualFamily):
     """Steps with wide kernels, the last with b = `bandwidth`. start: s before any release.
     weighted: whether records count by their weights.
     """
@@ -190,19 +188,9 @@ class QuantileFamily:
     weighted: bool = False
 
     @property
-    def offset(self) -> float:
-        """OFFSET residual scales."""
-        return OFFSET * self.start
-
-    @property
     def shape(self) -> float:
         """The relative error of a density that is expected of normal residuals."""
         return _DENSITY
-
-    @property
-    def joint(self) -> Joint | None:
-        """None: the scale sets bandwidths only."""
-        return None
 
     @property
     def residuals(self) -> Residuals:

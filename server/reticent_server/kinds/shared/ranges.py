@@ -84,6 +84,22 @@ def declared_range(facts: DatasetFacts, column: Column) -> ClipRange:
     return ClipRange(column.lower, column.upper, known.expected, known.sd)
 
 
+def share_below(facts: DatasetFacts, column: Column, value: float) -> float:
+    """The share of the records below a value: by released quantiles or counts, else as of a column
+    that is even between its bounds.
+    """
+    ends, at = [column.lower, column.upper], [0.0, 1.0]
+    known = facts.profile.columns.get(column.name) if facts.profile else None
+    if known and known.quantiles:
+        inner = np.clip(known.quantiles, column.lower, column.upper)
+        ends[1:1], at[1:1] = inner.tolist(), list(known.probabilities[: len(inner)])
+    elif known and known.counts and sum(known.counts) > 0:
+        counts = np.maximum(known.counts, 0.0)
+        below = known.first + np.arange(len(counts)) < value
+        return float(counts[below].sum() / counts.sum())
+    return float(np.interp(value, ends, at))
+
+
 def spread(facts: DatasetFacts, column: Column, span: ClipRange) -> float:
     """A public standard deviation: what the range or the released quartiles say, the larger one."""
     known = facts.profile.columns.get(column.name) if facts.profile else None

@@ -62,6 +62,7 @@ class Formula:
         return tuple(name for name, x in zip(names, used, strict=True) if x)
 
     def part(self, groups: int, rho: int, unit_rows: int) -> GramSum:
+        """The meat's release: a Gram matrix of its scores for each of `groups`, cut at norm 1."""
         return GramSum(len(self.X) * groups, 1.0, rho, unit_rows)
 
 

@@ -46,6 +46,7 @@ class RecordGroups:
 
     @property
     def count(self) -> int:
+        """How many groups there are, 1 without a column."""
         return len(self.codes)
 
     def members(self, block: Block, used: BoolArray) -> list[BoolArray]:

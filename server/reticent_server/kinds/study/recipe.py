@@ -74,6 +74,7 @@ class StudyBudget:
 
     @property
     def rho(self) -> int:
+        """What all releases cost, in RHO_UNITS."""
         rounds = sum(rho for rho, _ in self.rounds)
         once = self.count + self.lengths + self.moments + self.scores + self.score_lengths
         return rounds + once

@@ -19,7 +19,7 @@ from scipy.special import factorial, stdtr
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.curvature import Bent, ScoreCurvature
 from reticent_server.fitting.row_tail import TailShape, tail_shape
-from reticent_server.fitting.score import Ball, BoolArray, whole_ball
+from reticent_server.fitting.score import BoolArray
 from reticent_server.fitting.trust.thresholds import LIKELIHOOD_BEND
 from reticent_server.fitting.whole_scores import TAIL_DEGREES, UNLIKE, UnboundedScore
 from reticent_server.numerics import families as laws
@@ -117,14 +117,11 @@ class LikelihoodScore(UnboundedScore):
         """None: the law of amounts is not known."""
         return None
 
-    def ball(self, direction: FloatArray, radius: float) -> Ball:
-        """The ball about 0."""
-        return whole_ball(len(direction), radius)
-
 
 @dataclass(frozen=True, slots=True)
 class CountLikelihoodScore(LikelihoodScore):
-    """Of counts: where they are rare, nearly all are none or one, and the law says how often."""
+    """The score of counts: where they are rare, nearly all are none or one, and the law says how
+    often."""
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
         """Scores of the first counts, each as often as a Poisson law says; None where counts are
@@ -141,7 +138,7 @@ class CountLikelihoodScore(LikelihoodScore):
 
 @dataclass(frozen=True, slots=True)
 class BinaryLikelihoodScore(LikelihoodScore):
-    """Of yes or no: residuals have two values, and no tail."""
+    """The score of a yes or no: residuals have two values, and no tail."""
 
     unlike: float = _UNLIKE
 

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local polynomials on the two sides of a cut-off, by moments in an orthonormal basis.
+
+A record in use at the distance v = |x − c|/h < 1 from the cut-off has the weight a = 1 − v. The
+polynomials q_0, q_1, … are orthonormal for the weight 2(1 − v) on [0, 1], so that
+
+    q_l(0)² = l + 1,   a|q_l(v)| ≤ √(l + 1),
+
+and the Gram matrix of q_0 … q_k on one side, G = Σ a q qᵀ, is about Σa times I where records are
+spread evenly. It is linear in the moments m_l = Σ a q_l, l ≤ 2k:  G = Σ_l m_l C_l with public C_l.
+The value at the cut-off of the least-squares polynomial of y is Σ_i ℓ_i y_i, with
+ℓ_i = a_i wᵀq(v_i) and w = G⁻¹q(0).
+
+Sources: Fan & Gijbels (1996), chapter 3 (equivalent kernels); Szegő (1975), chapter 4 (Jacobi
+polynomials).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import roots_jacobi
+
+from reticent_server.domain.design import Design, TriangleWeight
+from reticent_server.domain.steps import Block, FloatArray, Placed
+from reticent_server.fitting.row_tail import LengthGrid
+from reticent_server.numerics.evaluate import in_use, shares
+
+BELOW, ABOVE = 0, 1
+"""The sides, by their places."""
+_NODES = 16  # of a Gauss rule, exact for products of three polynomials of degree 4 and more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Basis:
+    """q_0 … q_2k. powers: (2k + 1, 2k + 1), the coefficients of 1, v, v² … of each. products: (2k +
+    1, k + 1, k + 1), the matrices C_l. squares: (k + 1, k + 1), Σ a² q qᵀ over Σa of evenly spread
+    records.
+    """
+
+    order: int
+    powers: FloatArray
+    products: FloatArray
+    squares: FloatArray
+
+    def values(self, v: FloatArray) -> FloatArray:
+        """(2k + 1, rows)."""
+        return np.asarray(self.powers @ v ** np.arange(len(self.powers))[:, None])
+
+    @property
+    def squeeze(self) -> float:
+        """Σℓ² over wᵀq(0) of evenly spread records."""
+        q = self.at_cutoff
+        return float(q @ self.squares @ q / (q @ q))
+
+    @property
+    def at_cutoff(self) -> FloatArray:
+        """q(0) (k + 1,)."""
+        return np.asarray(self.powers[: self.order + 1, 0])
+
+
+@lru_cache(maxsize=8)
+def basis(order: int) -> Basis:
+    """Of polynomials of degree k = `order` on each side."""
+    x, weight = roots_jacobi(_NODES, 1.0, 0.0)  # (1 − x) on [−1, 1]
+    v, weight = (1 + x) / 2, weight / 2  # 2(1 − v) on [0, 1]
+    monomials = v ** np.arange(2 * order + 1)[:, None]
+    root = np.linalg.cholesky((monomials * weight) @ monomials.T)
+    powers = np.linalg.inv(root)
+    powers *= np.sign(powers[:, :1])  # positive at the cut-off
+    q = powers @ monomials
+    low = q[: order + 1]
+    products = np.einsum("r,lr,jr,kr->ljk", weight, q, low, low)
+    squares = np.einsum("r,jr,kr->jk", weight * (1 - v), low, low)
+    return Basis(order, powers, products, squares)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which records count, on which side, and how much. centre, reach: y is taken as z = (y −
+    centre)/reach, cut to ±1, in first sums.
+    """
+
+    design: Design
+    kernel: TriangleWeight
+    response: str
+    order: int
+    centre: float
+    reach: float
+
+    def places(self, block: Block) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """(rows,) v and a, and the side: −1 for a record that does not count."""
+        a = shares(self.kernel, block)
+        x = block.columns[self.kernel.column]
+        used = in_use(self.design, block) & (a > 0) & np.isfinite(x + block.columns[self.response])
+        return 1 - a, a, np.where(used, (x >= self.kernel.centre).astype(np.int64), -1)
+
+    def responses(self, block: Block) -> FloatArray:
+        """(rows,) y less the centre."""
+        return np.asarray(block.columns[self.response] - self.centre)
+
+
+@dataclass(frozen=True, slots=True)
+class SideMomentsMap:
+    """A record's (s_l a q_l, t a q_j z), l ≤ 2k, j ≤ k, in the places of its side. scales: s (2k +
+    1,). weight: t.
+    """
+
+    window: Window
+    scales: tuple[float, ...]
+    weight: float
+
+    @property
+    def clip(self) -> float:
+        """The length of none is larger: that of a record at the cut-off with |z| = 1."""
+        k = self.window.order
+        squares = np.arange(1.0, 2 * k + 2) @ np.square(self.scales)
+        return float(np.sqrt(squares + self.weight**2 * (k + 1) * (k + 2) / 2))
+
+    def __call__(self, block: Block) -> tuple[Placed]:
+        v, a, side = self.window.places(block)
+        q = a * basis(self.window.order).values(v)
+        with np.errstate(all="ignore"):  # a warning would tell of a cell
+            z = np.clip(self.window.responses(block) / self.window.reach, -1.0, 1.0)
+        moments = np.array(self.scales)[:, None] * q
+        return (
+            Placed(np.vstack([moments, self.weight * q[: self.window.order + 1] * z]), side, 2),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JumpInfluence:
+    """ψ_i = ±ℓ_i (y_i − the first look's line), + above the cut-off. weights, lines: (2, k + 1) w
+    and the lines' coefficients on q, by side.
+    """
+
+    window: Window
+    weights: FloatArray
+    lines: FloatArray
+
+    def of(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """(rows,) ψ and the residual; NaN of a record that does not count."""
+        v, a, side = self.window.places(block)
+        q = basis(self.window.order).values(v)[: self.window.order + 1]
+        signed = self.weights * np.array([[-1.0], [1.0]])
+        at = np.maximum(side, 0)
+        with np.errstate(all="ignore"):  # as above
+            residual = self.window.responses(block) - np.sum(self.lines[at].T * q, axis=0)
+            psi = a * np.sum(signed[at].T * q, axis=0) * residual
+        gone = side < 0
+        return np.where(gone, np.nan, psi), np.where(gone, np.nan, residual)
+
+
+@dataclass(frozen=True, slots=True)
+class JumpLengthsMap:
+    """A record's places among the lengths of influences, a line a sign, and of residuals, a line a
+    side and sign.
+    """
+
+    influence: JumpInfluence
+    influences: LengthGrid
+    residuals: LengthGrid
+
+    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        psi, residual = self.influence.of(block)
+        above = self.influence.window.places(block)[2] == ABOVE
+        return (
+            _on_lines(self.influences, psi, (psi > 0)),
+            _on_lines(self.residuals, residual, 2 * above + (residual > 0)),
+        )
+
+
+def _on_lines(grid: LengthGrid, values: FloatArray, line: NDArray[Any]) -> FloatArray:
+    """(rows,) codes of lengths on lines; −1 of none."""
+    code = grid.codes(np.abs(np.nan_to_num(values, nan=0.0)))
+    return np.where(code < 0, -1.0, line * len(grid.edges) + code)
+
+
+@dataclass(frozen=True, slots=True)
+class JumpInfluenceMap:
+    """A record's ψ over the length at which influences are cut; NaN of one that does not count."""
+
+    influence: JumpInfluence
+    length: float
+
+    def __call__(self, block: Block) -> tuple[FloatArray]:
+        return (self.influence.of(block)[0] / self.length,)
