@@ -87,7 +87,7 @@ class Control:
         """Whether it says what is asked about, rather than how: such texts are kept when another
         kind is chosen.
         """
-        return self.is_text or self.adds or self.look == "name"
+        return self.is_text or self.adds or self.look in {"name", "name or names"}
 
     @property
     def is_text(self) -> bool:

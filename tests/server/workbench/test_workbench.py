@@ -74,6 +74,8 @@ def test_one_column_or_two_fit_into_a_line_of_a_form(columns: str | list[str]) -
     written = texts(controls(kind), {"cluster": columns})
     assert "\n" not in "".join(written.values())
     assert given(controls(kind), written) == {"cluster": columns}
+    shown = {c.name for c in controls(kind) if c.rank < 3}  # beside the strata, which need it
+    assert {"weights", "cluster", "strata"} <= shown
 
 
 def test_sets_of_columns_are_lines_of_a_form() -> None:
