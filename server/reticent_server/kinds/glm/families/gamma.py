@@ -12,7 +12,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.score import Joint
 from reticent_server.kinds.glm.dispersion import GammaDispersion
 from reticent_server.kinds.glm.families.base import GlmFamily, Start
-from reticent_server.kinds.glm.families.likelihood import LikelihoodScore
+from reticent_server.kinds.glm.families.likelihood import AmountLikelihoodScore
 from reticent_server.kinds.glm.families.poisson import COUNTS_ONLY, count_start
 from reticent_server.kinds.glm.quasi import CutSquares, LogScore
 from reticent_server.numerics.families import Gamma
@@ -36,9 +36,9 @@ class GammaFamily(GlmFamily):
         variation = min(max(sqrt(variance) / mean, _VARIATION[0]), _VARIATION[1])
         return Start(log(mean), variation, term.upper)
 
-    def likelihood(self, scale: float, start: Start) -> LikelihoodScore:
+    def likelihood(self, scale: float, start: Start) -> AmountLikelihoodScore:
         law = Gamma()
-        return LikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
+        return AmountLikelihoodScore(law, scale, law.predictor_limits(start.upper), start.eta)
 
     def score(self, c: float, scale: float, start: Start) -> LogScore:
         law = Gamma(scale**2)

@@ -29,6 +29,8 @@ _UNLIKE = 0.2
 information. With .35 a logit of 18 terms and 8,800 records had widths of 3.6 at epsilon = 1 in the
 place of 2.5, at the same coverage.
 """
+_ONE_SIGN = 0.9
+"""Of what is cut, along one direction: .78 to .94 of wages by schooling and sex (CPS)."""
 _RARE = 0.2  # of a count, on average: nine of ten that are not 0 are 1
 _RARE_COUNTS = 4  # 0 to 3: of a mean of .2 one count in 17,000 is more
 _BEND_STEP = 0.05  # of η, of a difference of slopes: its error is of order .1 %
@@ -116,6 +118,15 @@ class LikelihoodScore(UnboundedScore):
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:  # noqa: ARG002 - one interface
         """None: the law of amounts is not known."""
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class AmountLikelihoodScore(LikelihoodScore):
+    """The score of amounts above 0, whose long residuals are all positive."""
+
+    def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+        """All that is cut has one sign, so most of it is along one direction."""
+        return _ONE_SIGN
 
 
 @dataclass(frozen=True, slots=True)
