@@ -40,6 +40,7 @@ NAMES = (
     "every_kind",
     "flood",
     "gate",
+    "useless",
 )
 
 

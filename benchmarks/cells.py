@@ -109,7 +109,8 @@ class Cell:
     def _errors(self, plans, X, y):
         block = Block(0, self.n, self.arrays(X, y), {})
         return [
-            self.error(self.reported(plan.coding, self.fit(plan, block).theta)) for plan in plans
+            self.error(self.reported(plan.ground.coding, self.fit(plan, block).theta))
+            for plan in plans
         ]
 
     def fit(self, plan, block):

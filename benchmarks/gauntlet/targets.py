@@ -13,7 +13,7 @@ from benchmarks.accuracy import BenchTable
 from benchmarks.gauntlet.replies import estimates
 from reticent_server.domain.query import Query
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.fitting.target import Target as NoiseFree
+from reticent_server.kinds.shared.target import Target as NoiseFree
 
 LEAST_WHOLE = 20_000  # records of a whole table, repeated: its profile is then near the samples'
 # of a target with noise: an eightieth of that at 1, and a mean of three

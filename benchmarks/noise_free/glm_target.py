@@ -13,9 +13,9 @@ import numpy as np
 
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.target import Target, offsets, records, settled_whitening, target
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.quasi import CutSquares, QuasiScore, quasi
+from reticent_server.kinds.shared.target import Target, offsets, records, settled_whitening, target
 from reticent_server.numerics.mallows import mallows_weights
 from reticent_server.numerics.matrices import pseudo_inverse
 

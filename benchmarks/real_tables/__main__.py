@@ -26,9 +26,9 @@ from benchmarks.real_tables.lines import RealLine, Sample, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
 from benchmarks.real_tables.textbook import Textbook, textbook
 from reticent_server.errors import InvalidRequest
-from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression import target as linear_target
 from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.target import Target
 
 REPS = 24  # samples of a model
 

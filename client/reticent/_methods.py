@@ -771,9 +771,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'. Not with `by`.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'. Not with `by`.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           each record counts by it. The noise is that of the largest weight, so a narrow upper
           bound gives smaller errors. Not with `by` and `intervals`.
@@ -820,9 +820,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'.
 
         >>> ds.iqr("price", where="grade >= 8", epsilon=1.0).quartiles
         """
@@ -865,9 +865,9 @@ class Methods:
           `person` everybody counts once, in equal parts for such rows; with `first` or `last`
           only that row of each person counts. Either has less noise.
         - intervals: With 95 % intervals that count sampling and noise; values have about three
-          quarters as much noise again, as their budget buys the ends of the intervals too. An
-          end that the counts below it do not tell from the quantile is the column's bound. Of
-          several rows a person not with per='person'. Not with `by`.
+          quarters as much noise again, as their budget pays for the ends of the intervals too.
+          An end that the noisy counts below it cannot distinguish from the quantile is the
+          column's bound. Where a person has several rows, not with per='person'. Not with `by`.
         - weights: A numeric column with declared bounds of at least 0, such as survey weights:
           each record counts by it. The noise is that of the largest weight, so a narrow upper
           bound gives smaller errors. Not with `by` and `intervals`.
@@ -1053,8 +1053,9 @@ class Methods:
           intercept with this intraclass correlation; newton only). Errors by person hold
           whatever the rows have in common.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
-          hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; or two columns (two-way). Newton, one row a person, only.
+          hold where records of a level are correlated (cluster-robust), for a quarter of the
+          budget; or two columns (two-way). For the Newton mechanism and tables of one row a
+          person only.
         - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
           combinations of both, 10 to 512, are the clusters.
 
@@ -1309,8 +1310,9 @@ class Methods:
           person; not with by or the binomial's log link). robust: residuals and leverage are
           bounded, which moves what is estimated.
         - cluster: A column with 10 to 512 declared levels, such as states: standard errors that
-          hold where records of a level have something in common (cluster-robust), for a quarter
-          of the budget; or two columns (two-way). Newton, one row a person, only.
+          hold where records of a level are correlated (cluster-robust), for a quarter of the
+          budget; or two columns (two-way). For the Newton mechanism and tables of one row a
+          person only.
         - strata: A column of a survey's strata, with `cluster` its primary sampling units: the
           combinations of both, 10 to 512, are the clusters.
 

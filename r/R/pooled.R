@@ -55,7 +55,7 @@ pool <- function(sites, weights = c("people", "precision")) {
   has <- lapply(sites, study_terms)
   common <- Reduce(intersect, has)
   if (length(common) < 2) stop("The studies have no column in common.", call. = FALSE)
-  if (any(grepl("(^|:)site(\\[|:|$)", common))) invalid_formula("A column is called site, which tells sites apart: rename it.")
+  if (any(grepl("(^|:)site(\\[|:|$)", common))) invalid_formula("A column is called site, which distinguishes sites: rename it.")
   moments <- lapply(sites, function(study) chosen_moments(study_moments(study), match(common, study_terms(study))))
   sizes <- if (weights == "people") vapply(sites, function(study) as.numeric(study$result$n), 0) else vapply(moments, precise, 0)
   shares <- sizes / sum(sizes)

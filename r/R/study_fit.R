@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fits that are made of a study's moments: formulas as combinations of standardised columns, and the way back.
 
-LOUD <- 3 # noise over sampling standard error from which on a reader is told
+LOUD <- 3 # noise over sampling standard error above which a reader is warned
 LEVEL <- 0.95 # of intervals, the field's convention; confint gives others
 
 study_estimand <- "Least squares, with records beyond the study's radius downweighted."

@@ -259,7 +259,7 @@ clear_covariance <- function(moments, places) {
   K <- column_covariance(moments, places)
   if (gate_of(moments, rows) > GATE || increasing(K)$values[1] <= 0) {
     not_estimable(
-      "Not identifiable at this epsilon: the noise is too large beside what these columns have apart from each other. Use fewer ",
+      "Not identifiable at this epsilon: the noise is too large beside what distinguishes these columns. Use fewer ",
       "columns, or ask a study at a larger epsilon."
     )
   }
@@ -426,7 +426,7 @@ print.reticent_study_sem <- function(x, ...) {
   f <- x$fit_indices
   if (length(f)) {
     cat(sprintf(
-      "Chi-squared(%.0f) = %.4g, p %s; noise alone would multiply its mean by %.3g, which is taken out\n", f["df"], f["chisq"],
+      "Chi-squared(%.0f) = %.4g, p %s; noise alone would multiply its mean by %.3g, which is corrected for\n", f["df"], f["chisq"],
       p_said(f["pvalue"]), f["noise"]
     ))
     cat(sprintf(

@@ -274,7 +274,7 @@ def _common(
     if len(common) < 2:
         raise InvalidQuery("The studies have no column in common.")
     if any(x == SITE or x.startswith(f"{SITE}[") for t in common for x in t.split(":")):
-        raise InvalidFormula(f"A column is called {SITE}, which tells sites apart: rename it.")
+        raise InvalidFormula(f"A column is called {SITE}, which distinguishes sites: rename it.")
     return common, lacking
 
 

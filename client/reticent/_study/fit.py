@@ -17,7 +17,7 @@ from reticent.results.regression import RegressionResults
 LEVEL = 0.95
 """Of intervals: the field's convention; conf_int gives others."""
 _LOUD = 3.0
-"""Noise over sampling standard error from which on a reader is told, as the server does."""
+"""Noise over sampling standard error above which a reader is warned, as the server does."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

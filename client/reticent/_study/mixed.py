@@ -201,7 +201,7 @@ def _estimates(moments: Moments, parts: Parts, persons: Persons) -> tuple[Delta,
     S, P = moments.sums, persons.share
     R = float(S[0, 0])
     if R - P < _LEAST_WITHIN * R:
-        raise NotEstimable("Too few persons have several rows to tell a random intercept.")
+        raise NotEstimable("Too few persons have several rows to estimate a random intercept.")
     if parts.gate(moments, 1.0) > GATE:
         raise NotEstimable(_HIDDEN)
 

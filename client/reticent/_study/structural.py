@@ -91,7 +91,7 @@ class StructuralFit:
     >>> fit.parameter_estimates(), fit.fit_indices["rmsea"], fit.reliability()
 
     fit_indices: by lavaan's names; empty where there is no test of fit. `noise` is what the noise
-    multiplies χ² by under an exact fit, which is taken out of all of them.
+    multiplies χ² by under an exact fit, for which all of them are corrected.
     """
 
     estimates: tuple[PathEstimate, ...]
@@ -195,7 +195,7 @@ class StructuralFit:
         return [
             (
                 f"χ²({f['df']:.0f}) = {f['chisq']:.4g}, p = {probability(f['pvalue'])}; noise "
-                f"alone would multiply its mean by {f['noise']:.3g}, which is taken out"
+                f"alone would multiply its mean by {f['noise']:.3g}, which is corrected for"
             ),
             (
                 f"CFI {f['cfi']:.3f}, TLI {f['tli']:.3f}, RMSEA {f['rmsea']:.3f} [{low:.3f}, "
@@ -255,8 +255,8 @@ def clear_covariance(moments: Moments, places: Sequence[int]) -> FloatArray:
     K = moments.covariance(places)
     if moments.gate(rows) > GATE or np.linalg.eigvalsh(K)[0] <= 0:
         raise NotEstimable(
-            "Not identifiable at this epsilon: the noise is too large beside what these columns "
-            "have apart from each other. Use fewer columns, or ask a study at a larger epsilon."
+            "Not identifiable at this epsilon: the noise is too large beside what distinguishes "
+            "these columns. Use fewer columns, or ask a study at a larger epsilon."
         )
     return K
 

@@ -24,8 +24,8 @@ Trends = Literal["smoothness", "relative"]
 _INTERVALS = {"smoothness": smoothness_interval, "relative": relative_interval}
 _NAMES = {"never": "never treated", "not_yet": "not yet treated"}
 _NO_EFFECTS = (
-    "no effect could be told from the noise with these controls: see warnings, or take the other "
-    "ones"
+    "no effect could be distinguished from the noise with these controls: see warnings, or take "
+    "the other ones"
 )
 _STEPS = 24
 """Halvings of the bracket of a breakdown value."""
@@ -45,7 +45,7 @@ class StaggeredDidResults(Release):
 
     def controls(self, control: Control | None = None) -> Control:
         """The set of controls: the named one, else the never treated where there are effects with
-        them. Raises ValueError where no effect can be told.
+        them. Raises ValueError where no effect can be estimated.
         """
         names: tuple[Control, ...] = ("never", "not_yet") if control is None else (control,)
         for name in names:
@@ -78,7 +78,7 @@ class StaggeredDidResults(Release):
         return frame
 
     def to_frame(self) -> Any:
-        """As `table`, or `cohorts` where no effect can be told; needs pandas."""
+        """As `table`, or `cohorts` where no effect can be estimated; needs pandas."""
         told = any(self.result[name] is not None for name in _NAMES)
         return self.table() if told else self.cohorts()
 
@@ -161,7 +161,7 @@ class StaggeredDidResults(Release):
         """
         axes = axes_of(ax)
         if control is None and all(self.result[name] is None for name in _NAMES):
-            axes.text(0.5, 0.5, "No effect can be told from the noise", ha="center")
+            axes.text(0.5, 0.5, "No effect can be distinguished from the noise", ha="center")
             return axes
         times, values, covariance = self._dynamic(control)
         half = float(ndtri(0.975)) * np.sqrt(np.diag(covariance))

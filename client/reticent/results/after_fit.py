@@ -195,9 +195,8 @@ def _constant(fit: Fitted) -> Frame:
     )
     if not linear or any(len(quoted_split(term, ":")) > 1 for term in fit.terms):
         raise InvalidFormula(
-            "The effects of this model depend on where they are taken: give margins() a public "
-            "frame, such as one row "
-            "of typical or released values."
+            "The effects of this model depend on where they are evaluated: give margins() a public "
+            "frame, such as one row of typical or released values."
         )
     design = fit.design
     return {x: [0.0] for x in design.numbers} | {x: [_levels(design, x)[0]] for x in design.factors}

@@ -86,7 +86,7 @@ class Design:
         if alone and (
             len(alone) < len(bare) or any(isinstance(p, Indicator) for rest in alone for p in rest)
         ):
-            raise InvalidFormula(f"The terms do not tell how the levels of {factor} are coded.")
+            raise InvalidFormula(f"The terms do not show how the levels of {factor} are coded.")
         return not alone
 
     def _factor(self, column: str) -> Indicator:

@@ -69,7 +69,7 @@ class Effects:
         return _optional.pandas().DataFrame(columns, index=list(self.names))
 
     def summary(self) -> Text:
-        """The table with 95 % intervals, and which estimates could not be told."""
+        """The table with 95 % intervals, and which estimates could not be computed."""
         rows = [
             (name, *map(number, (b, se, z)), probability(p), number(low), number(high))
             for name, b, se, z, p, (low, high) in zip(

@@ -10,7 +10,7 @@ s_J s_D in absolute value; their noises η are independent. So
 and {θ : (Ĵ − θ D̂)² ≤ z² V(θ)} holds the effect with probability 1 − α or more, however small D is
 (Anderson & Rubin 1949; Fieller 1954). The set is solved for θ ≥ 0 and θ ≤ 0, a quadratic
 inequality each. Its smallest interval is given: it is the whole line where the jump of treatment
-is not told from 0.
+cannot be distinguished from 0.
 """
 
 from dataclasses import dataclass

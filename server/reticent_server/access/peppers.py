@@ -79,6 +79,6 @@ PepperSource = Callable[[], Peppers]
 
 
 def only(pepper: bytes) -> PepperSource:
-    """Of one pepper that does not change."""
+    """Peppers with one that does not change."""
     peppers = Peppers({FIRST: pepper}, FIRST)
     return lambda: peppers

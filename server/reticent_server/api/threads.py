@@ -64,7 +64,7 @@ class ReleaseThreads:
 
 
 class ReleasePlace:
-    """Of a release that is waited for; its thread comes in the order of asking."""
+    """The place of a release that is waited for; its thread comes in the order of asking."""
 
     def __init__(self, own: CapacityLimiter, everybodys: CapacityLimiter) -> None:
         self._own = own

@@ -3,7 +3,7 @@
 
 A population is made once, by a curator's command or by the first load into it, and its unit stays.
 Its spine is declared then or later, and can be widened; nothing else about it changes but the
-reason for which it is kept apart from others about some of the same persons. A population whose
+reason for which it is kept separate from others about some of the same persons. A population whose
 data sets were loaded by earlier versions has no row until a spine is declared: its unit is then
 that of its data sets.
 """
@@ -30,8 +30,8 @@ MOST_SPINE = 1 << 30  # places: as many as a table of persons may have
 class Population:
     """units: the one unit of its data sets, a column's name or None for a row; several where
     earlier versions have mixed them, none where it is new. is_made: whether it has a row, or data
-    sets. spine: None where no places are declared. separate: why it is kept apart from others about
-    the same persons; empty: it is not."""
+    sets. spine: None where no places are declared. separate: why it is kept separate from others
+    about the same persons; empty: it is not."""
 
     name: str
     units: frozenset[str | None] = frozenset()

@@ -33,7 +33,8 @@ def software() -> Mapping[str, Any]:
 
 
 def source_digest(folder: Path) -> str:
-    """Of all Python files below a folder: of their relative names and their contents, in order."""
+    """SHA-256 of all Python files below a folder: of their relative names and their contents, in
+    order."""
     found = sha256()
     for file in sorted(folder.rglob("*.py")):
         content = file.read_bytes()

@@ -68,7 +68,7 @@ QUESTIONS = (
         _MIDDLE,
         "Are sensitivities known without looking at the data?",
         "Contributions are clipped to bounds that come from the schema or from earlier releases; "
-        "nothing is taken from private cells without a charge. Sums are exact whole numbers, so "
+        "no private cell is read without a charge. Sums are exact whole numbers, so "
         "rounding cannot add to a sensitivity.",
         "adr/0002-exact-integer-sums.md",
     ),
@@ -81,7 +81,7 @@ QUESTIONS = (
     ),
     Question(
         _MIDDLE,
-        "Do time, errors, logs or sizes of replies tell something?",
+        "Do time, errors, logs or sizes of replies depend on private data?",
         "Replies wait for a deadline that comes from public facts; errors come from public facts "
         "before a charge, and are constant words after it; logs hold no private value. Load of the "
         "machine is a side channel that remains.",
@@ -105,7 +105,7 @@ QUESTIONS = (
     Question(
         _BOTTOM,
         "How are the data protected at rest, and who may do what?",
-        "The vault is apart from the ledger; roles are one table that every route and command "
+        "The vault is separate from the ledger; roles are one table that every route and command "
         "checks; keys are stored as keyed hashes. Encryption of disks, backups and the network in "
         "front are the operator's.",
         "how-to/roles.md",

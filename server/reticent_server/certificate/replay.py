@@ -46,11 +46,11 @@ ROOM = 1 + 1e-9
 
 @dataclass(frozen=True, slots=True)
 class KindReplay:
-    """Of one kind. plans: examples × units × ε that could be planned; refused: that could not, as a
-    kind for one row a person is not for several. steps: of noisy sums, each with `pairs` pairs.
-    attained: the largest loss over its charge. drawn: plans with parts that are drawn otherwise.
-    beyond: the labels of steps that lose more than they are charged.
-    """
+    """What the replay found of one kind. plans: examples × units × ε that could be planned;
+    refused: that could not, as a kind for one row a person is not for several. steps: of noisy
+    sums, each with `pairs` pairs. attained: the largest loss over its charge. drawn: plans with
+    parts that are drawn otherwise. beyond: the labels of steps that lose more than they are
+    charged."""
 
     kind: str
     mechanism: str

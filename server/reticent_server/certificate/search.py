@@ -33,10 +33,9 @@ from reticent_server.mechanisms import column_registry, registry
 
 @dataclass(frozen=True, slots=True)
 class SearchedStep:
-    """Of one step: ρ in units of its two farthest units, the pool's places of these, and what it is
-    charged, with its quantile trees, whose selections are no integers and are searched
-    elsewhere.
-    """
+    """What the search found of one step: ρ in units of its two farthest units, the pool's places of
+    these, and what it is charged, with its quantile trees, whose selections are no integers and are
+    searched elsewhere."""
 
     label: str
     loss: float

@@ -59,7 +59,8 @@ def _registry() -> jws.JWSRegistry:
 
 
 def fingerprint(place: SecretsPlace) -> str:
-    """Of this installation's key: 43 characters. Raises CuratorError as `sign` does."""
+    """The fingerprint of this installation's key: 43 characters. Raises CuratorError as `sign`
+    does."""
     return str(_key(place).thumbprint())
 
 

@@ -102,7 +102,7 @@ def credit(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take an amount off what is spent, for charges whose answers nobody can have seen."""
+    """Subtract an amount from what is spent, for charges whose answers nobody can have seen."""
     books = open_books(Settings())
     account = account_of(books, dataset, analyst, project)
     rule = balance_of(books, account).rule
@@ -111,8 +111,8 @@ def credit(
         raise InvalidRequest("Credit --epsilon under the rule basic, and --rho under zcdp and gdp.")
     if not yes:
         question = (
-            f"Take {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} off what is "
-            "spent?"
+            f"Subtract {primary:g} ({'ε' if rule == 'basic' else 'ρ'}) and δ {delta:g} from what "
+            "is spent?"
         )
         typer.confirm(f"{question} An entry is never deleted.", abort=True, err=True)
     credited = give_back(books, account, primary, delta, reason=reason, by=user())

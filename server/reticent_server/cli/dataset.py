@@ -66,7 +66,7 @@ OverlapReason = Annotated[
     str | None,
     typer.Option(
         help=(
-            "Why the population is kept apart from another that has some of the same persons; "
+            "Why the population is kept separate from another that has some of the same persons; "
             "recorded in the ledger."
         )
     ),
@@ -350,7 +350,7 @@ def profile(
     delta: Annotated[float | None, typer.Option(help="δ; by default the policy's.")] = None,
     forecast: Annotated[
         bool,
-        typer.Option("--forecast", help="Only tell what it would be worth; nothing is charged."),
+        typer.Option("--forecast", help="Only forecast its precision; nothing is charged."),
     ] = False,
     instead: Annotated[
         bool,
@@ -396,7 +396,7 @@ def _show_forecast(expected: Mapping[str, Any], *, as_json: bool) -> None:
         {"column": name, "off by": _off_by(each), "resolved": each["resolved"]}
         for name, each in expected["columns"].items()
     ]
-    show(rows, as_json=False, title="What a profile would tell; nothing is charged")
+    show(rows, as_json=False, title="Forecast precision of a profile; nothing is charged")
     _name_unresolved(expected)
 
 
@@ -410,8 +410,7 @@ def _name_unresolved(expected: Mapping[str, Any]) -> None:
     if expected["unresolved"]:
         out.print(
             f"Not resolved at this ε: {', '.join(expected['unresolved'])}. Do not rely on their "
-            "numbers; a larger ε, or narrower "
-            "bounds, tells more.",
+            "numbers; a larger ε, or narrower bounds, would resolve more.",
             markup=False,
         )
 
@@ -431,7 +430,7 @@ def publish(
     if not yes:
         question = (
             f"Show {release}, and what was asked, to all analysts with a grant? This cannot be "
-            "taken back."
+            "undone."
         )
         typer.confirm(question, abort=True, err=True)
     books = open_books(Settings())

@@ -32,8 +32,8 @@ from reticent_server.cli.demo_target import curator_fit
 from reticent_server.cli.temporary import temporary_folder
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import CuratorError
-from reticent_server.fitting.target import Target
 from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.kinds.shared.target import Target
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
 
@@ -181,8 +181,8 @@ def _exhausted(client: reticent.Client) -> None:
 def _ledger() -> None:
     _title("5. The curator looks at the ledger")
     _say(
-        "Entries are chained by hashes. `settle` has no time: when a computation ended could tell\n"
-        "about the data.\n"
+        "Entries are chained by hashes. `settle` has no time: when a computation ended could\n"
+        "depend on the data.\n"
     )
     _run("ledger show")
     _run("ledger verify")

@@ -10,8 +10,8 @@ from reticent_server.domain.plan import Plan
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.fit_plan import FitPlan
-from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from reticent_server.kinds.shared.target import Target
 
 
 def curator_fit(plan: Plan, table: Path) -> Target:

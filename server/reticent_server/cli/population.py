@@ -39,7 +39,8 @@ def add(
         str | None, typer.Option(help="A data set of it, loaded earlier, whose persons are all.")
     ] = None,
     overlap_reason: Annotated[
-        str | None, typer.Option(help="Why it is kept apart from others; recorded in the ledger.")
+        str | None,
+        typer.Option(help="Why it is kept separate from others; recorded in the ledger."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -42,7 +42,7 @@ def show_peppers(as_json: JsonFlag = False) -> None:
 @command(Act.INSTALL)
 def rotate_pepper(
     stage: Annotated[
-        bool, typer.Option("--stage", help="Only make it known; a second rotation takes it in use.")
+        bool, typer.Option("--stage", help="Only publish it; a second rotation puts it in use.")
     ] = False,
     printed: Print = False,
     as_json: JsonFlag = False,

@@ -129,5 +129,5 @@ def _warn(settings: Settings) -> None:
     if settings.reply_grid_ms == 0:
         err.print(
             "Warning: RETICENT_REPLY_GRID_MS=0 answers as soon as a computation ends, and the time "
-            "may tell about private cells. For tests only."
+            "may depend on private cells. For tests only."
         )

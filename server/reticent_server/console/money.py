@@ -83,7 +83,7 @@ def set_budget(visit: Paying) -> Response:
 
 @router.post("/budgets/credit")
 def credit(visit: Paying) -> Response:
-    """Takes an amount off what is spent, with a reason that is kept."""
+    """Subtracts an amount from what is spent, with a reason that is kept."""
     fields = visit.fields
     try:
         balance = budgets.credit(

@@ -198,7 +198,7 @@ def release(visit: Signed, release_id: str) -> Response:
 def publish(visit: Publishing, release_id: str) -> Response:
     """Shows the release to all analysts with a grant, for ever, where that was confirmed."""
     if visit.fields.get("sure") != "yes":
-        raise InvalidRequest("Tick the box to publish the release: it cannot be taken back.")
+        raise InvalidRequest("Tick the box to publish the release: this cannot be undone.")
     publishing.publish(visit.services, release_id, by=visit.actor)
     return visit.redirect(f"/console/releases/{quote(release_id)}")
 

@@ -26,7 +26,7 @@ _DONE = {
     "closed": "The project is closed.",
     "refused": "The request is refused.",
     "approved": "The project is made.",
-    "removed": "It is taken out of the project.",
+    "removed": "It is removed from the project.",
 }
 
 

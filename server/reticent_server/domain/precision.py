@@ -12,8 +12,8 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True, slots=True)
 class ForecastPrecision:
-    """Of each number of a release that has an interval: its name, and the expected standard
-    deviations of noise and of sampling.
+    """What is expected of each number of a release that has an interval: its name, and the expected
+    standard deviations of noise and of sampling.
 
     names, privacy, sampling: (k,). privacy inf: the noise is expected to leave no interval.
     sampling 0: the number is about the table itself; None: public facts do not say. in_units:
@@ -58,7 +58,7 @@ class ForecastPrecision:
 
 
 def single(name: str, privacy: float, sampling: float | None) -> ForecastPrecision:
-    """Of a release of one number."""
+    """The forecast precision of a release of one number."""
     return ForecastPrecision((name,), (privacy,), (sampling,))
 
 

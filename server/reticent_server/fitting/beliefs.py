@@ -178,7 +178,7 @@ class Stepped:
 
     @classmethod
     def sure(cls, step: Moved) -> "Stepped":
-        """Of a filter that takes H for what is expected."""
+        """The step of a filter that takes H for what is expected."""
         return cls(step.way, beliefs_of(EXPECTED, step.covariance))
 
 

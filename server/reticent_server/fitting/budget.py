@@ -211,7 +211,7 @@ class FitBudget:
         return len(self.gradients)
 
     def on_part(self, t: int) -> bool:
-        """Whether step t goes over a part of the rows."""
+        """Whether step t goes over a part of the rows, and the scale after it."""
         return self.stride > 1 and t < self.steps - WHOLE_STEPS
 
     def after_part(self, t: int) -> bool:
@@ -225,18 +225,12 @@ class FitBudget:
         counts = k == 0 and self.count > 0
         return self.stride > 1 and not counts and k < len(self.rounds) - 1
 
-    def scale_on_part(self, t: int) -> bool:
-        """Whether the scale after step t does: not the last, by which the last step's scores are
-        cut.
-        """
-        return self.on_part(t)
-
     @property
     def part_passes(self) -> int:
         """Passes over a part of the rows."""
         rounds = sum(map(self.round_on_part, range(len(self.rounds))))
         steps = sum(map(self.on_part, range(self.steps)))
-        scales = sum(map(self.scale_on_part, range(self.scale_steps)))
+        scales = sum(map(self.on_part, range(self.scale_steps)))
         return rounds + steps + scales + (self.stride > 1 and self.lengths > 0)
 
     @property
@@ -272,13 +266,6 @@ class FitBudget:
         }
         whole = sum(amounts.values())
         return {name: amount / whole for name, amount in amounts.items()}
-
-    @property
-    def amounts(self) -> int:
-        """Σ of what the parts would cost alone."""
-        parts = (*(r for r, _ in self.rounds), *self.gradients, *self.scales, *self.jacobians)
-        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
-        return sum(parts) + self.meat + self.count + lengths
 
     @property
     def rho(self) -> int:
@@ -322,33 +309,34 @@ class FitBudget:
         step; at `rho`.
         """
         joint = replace(self.joint, meat=True)
-        return replace(self, joint=joint, entries=entries).raised(rho)
+        return raised(replace(self, joint=joint, entries=entries), rho)
 
-    def raised(self, rho: int) -> "FitBudget":
-        """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units
-        only.
-        """
-        whole = self.rho
-        target = rho - len(self.rounds) - self.steps - rho // _ROUNDING
 
-        def each(amounts: tuple[int, ...]) -> tuple[int, ...]:
-            return tuple(a * target // whole for a in amounts)
+def raised(budget: FitBudget, rho: int) -> FitBudget:
+    """All amounts by one factor, so that the steps cost at most `rho`, and less by a few units
+    only.
+    """
+    whole = budget.rho
+    target = rho - len(budget.rounds) - budget.steps - rho // _ROUNDING
 
-        more = replace(
-            self,
-            rounds=tuple((r * target // whole, radius) for r, radius in self.rounds),
-            gradients=each(self.gradients),
-            scales=each(self.scales),
-            jacobians=each(self.jacobians),
-            meat=self.meat * target // whole,
-            count=self.count * target // whole,
-            lengths=self.lengths * target // whole,
-            reaches=self.reaches * target // whole,
-            tail=self.tail * target // whole,
-            rows_tail=self.rows_tail * target // whole,
-            precision=self.precision * sqrt(whole / target),
-        )
-        return more if whole < target and more.rho <= rho else self
+    def more(amount: int) -> int:
+        return amount * target // whole
+
+    found = replace(
+        budget,
+        rounds=tuple((more(r), radius) for r, radius in budget.rounds),
+        gradients=tuple(map(more, budget.gradients)),
+        scales=tuple(map(more, budget.scales)),
+        jacobians=tuple(map(more, budget.jacobians)),
+        meat=more(budget.meat),
+        count=more(budget.count),
+        lengths=more(budget.lengths),
+        reaches=more(budget.reaches),
+        tail=more(budget.tail),
+        rows_tail=more(budget.rows_tail),
+        precision=budget.precision * sqrt(whole / target),
+    )
+    return found if whole < target and found.rho <= rho else budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -465,7 +453,7 @@ def plan_budget(
         joint=replace(JointParts() if lengths else signal.together, used=not weighted),
         stride=stride,
     )
-    return budget.raised(rho)
+    return raised(budget, rho)
 
 
 def _on_part(
@@ -517,9 +505,8 @@ def _sampling(sizes: Sizes, signal: Signal) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartErrors:
-    """Of a fit whose early steps go over parts: the stride of each step, 1 for all rows; what e²
-    grows by before each of these.
-    """
+    """Errors of a fit whose early steps go over parts of the rows: the stride of each step, 1 for
+    all rows; what e² grows by before each of these."""
 
     strides: tuple[int, ...]
     off: float

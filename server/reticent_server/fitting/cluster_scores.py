@@ -22,7 +22,7 @@ for one, attained by s′ = −s, ‖s‖ = C, in one cluster. Coefficients, coo
 public or released before; the primitive cuts (mechanisms.noisy_sum, mechanisms.placed). The parts
 and the fit's steps compose by zCDP. All else is post-processing.
 
-*Estimate.* With Ŝ_g = S_g − (n_g/n)Σ S_g, which takes off what is left of Σ s ≠ 0, E Σ_g Ŝ_g Ŝ_gᵀ
+*Estimate.* With Ŝ_g = S_g − (n_g/n)Σ S_g, which subtracts what remains of Σ s ≠ 0, E Σ_g Ŝ_g Ŝ_gᵀ
 is the clusters' meat and νI, ν = σ²(G − 2 + GΣ(n_g/n)²), which is taken off. What clusters add to
 the rows' meat, brought to θ by A = unit Wᵀ J⁻¹, is added to the fit's own covariance V between
 rows:
@@ -183,16 +183,16 @@ class ClusterParts:
 
     @property
     def groups(self) -> int:
-        """Of all clusterings together."""
+        """The number of groups of all clusterings together."""
         return sum(each.size for each in self.clusterings)
 
     def shift(self, clip: float, reach: float) -> tuple[VectorSum, GramSum]:
-        """Of the step to θ′. clip: C; reach: R √sup h."""
+        """The parts of the step to θ′. clip: C; reach: R √sup h."""
         shift, curvature = int(self.rho * _SHIFT), int(self.rho * _CURVATURE)
         return VectorSum(self.size, clip, shift), GramSum(self.size, reach, curvature)
 
     def sums(self, clip: float) -> tuple[Part, ...]:
-        """Of the step by cluster: squares, then sums and numbers of each clustering."""
+        """The parts of the step by cluster: squares, then sums and numbers of each clustering."""
         squares, numbers = int(self.rho * _SQUARES), int(self.rho * _NUMBERS)
         used = sum(part.rho for part in self.shift(1.0, 1.0)) + squares + numbers
         left = self.rho - used
@@ -288,10 +288,10 @@ def _of_clustering(
 
 
 def in_strata(sums: FloatArray, there: BoolArray, strata: int) -> tuple[FloatArray, float, int]:
-    """Of sums (q, G) of clusters with records, `there` (G,), in H equal runs: (q, G) √(n_h/(n_h −
-    1)) times the deviations from the stratum's mean, 0 for others, from the mean of all where one
-    is alone; the number of clusters; that of strata with any. Noise of variance σ² in a sum adds
-    about σ² times the number of clusters to a sum of squares."""
+    """Deviations of sums (q, G) of clusters with records, `there` (G,), in H equal runs: (q, G)
+    √(n_h/(n_h − 1)) times the deviations from the stratum's mean, 0 for others, from the mean of
+    all where one is alone; the number of clusters; that of strata with any. Noise of variance σ² in
+    a sum adds about σ² times the number of clusters to a sum of squares."""
     q = len(sums)
     cells = there.reshape(strata, -1)
     values = np.where(cells, sums.reshape(q, strata, -1), 0.0)

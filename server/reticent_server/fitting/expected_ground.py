@@ -104,9 +104,9 @@ class ExpectedGround:
 
 @lru_cache(maxsize=_KEPT)
 def expected_ground(coordinates: Coordinates) -> ExpectedGround:
-    """Of the coordinates of a design; one object for all forecasts of it. Twice as many rows, or
-    all, where FORECAST_ROWS have none in some direction, such as a level among hundreds.
-    """
+    """The public rows of forecasts in the coordinates of a design; one object for all forecasts of
+    it. Twice as many rows, or all, where FORECAST_ROWS have none in some direction, such as a level
+    among hundreds."""
     whole, radius = coordinates.rows, WIDE * coordinates.rows.shape[1]
     numbers = [k for k in (FORECAST_ROWS, 2 * FORECAST_ROWS, len(whole)) if k <= len(whole)]
     usable = (k for k in numbers if not _singular(whole[:k], radius))

@@ -19,8 +19,8 @@ from reticent_server.fitting.trust.thresholds import EXPECTED_NOISE
 from reticent_server.mechanisms.noisy_sum import noise_sd
 
 _HIDDEN = 0.83
-"""Of the most that is not told from none: what is cut in simulations of panels of 545 to 8,000
-persons of 4 or 8 rows at epsilon 1 to 8 is .7 to 1."""
+"""Of the most that cannot be distinguished from none: what is cut in simulations of panels of 545
+to 8,000 persons of 4 or 8 rows at epsilon 1 to 8 is .7 to 1."""
 
 NO_INTERVALS = (
     "No intervals are expected at this epsilon: the noise would be too large a part of what "

@@ -81,7 +81,8 @@ def no_correction(whitening: Whitening, shape: float) -> Correction:
 def corrected_curvature(
     J: FloatArray, unit: float, known: Correction, back: FloatArray | None = None
 ) -> StepCurvature:
-    """Of the public rows' J (q, q) at a step. back: its root, where that is known."""
+    """The curvature at a step from the public rows' J (q, q). back: its root, where that is
+    known."""
     back = power(J, 0.5, SMALLEST) if back is None else back
     return StepCurvature(back @ known.E @ back, known.E, unit, back, known.error, known.shape)
 

@@ -43,7 +43,8 @@ import numpy as np
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Outline, Planned, Recipe
+from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
+from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import Released, Step
 from reticent_server.errors import InvalidQuery
@@ -127,11 +128,6 @@ class FitPlan(Planned, Generic[ResponseT]):
         )
 
     @property
-    def coding(self) -> Coding:
-        """That of the planned fit: centres and scales of its columns."""
-        return self.ground.coding
-
-    @property
     def timing(self) -> FitTimes:
         """What it takes."""
         made = 0 if self.design.persons is None else len(self.design.persons.made)
@@ -157,7 +153,7 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients."""
+        """Forecast precision of the coefficients."""
         return self._expected.precision
 
     @property
@@ -237,6 +233,34 @@ class FitPlan(Planned, Generic[ResponseT]):
         n, own = self.facts.n, self.own_profile
         reply = FitReply(self.design, self.model, own, self.sizes, self.budget, n, self.level)
         return reply.result(ground, fit)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedOnFit(PlannedOn, Generic[ResponseT]):
+    """A planned fit, and steps after it."""
+
+    plan: FitPlan[ResponseT]
+
+    @property
+    def base(self) -> Planned:
+        """The fit."""
+        return self.plan
+
+    @property
+    def fit(self) -> Forecastable:
+        """The fit alone."""
+        return self.plan
+
+    @property
+    def forecast(self) -> Mapping[str, Any]:
+        """The fit's."""
+        return self.plan.forecast
+
+    @property
+    def precision(self) -> ForecastPrecision:
+        """Forecast precision of the coefficients: the fit's alone, whose budget is what the steps
+        after it leave."""
+        return self.plan.precision
 
 
 def composed(

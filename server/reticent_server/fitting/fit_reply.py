@@ -26,7 +26,7 @@ EXCHANGEABLE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitReply(Generic[ResponseT]):
-    """Of a fit of n records; level: of confidence."""
+    """What a reply says of a fit of n records; level: of confidence."""
 
     design: Design
     model: RegressionModel[ResponseT]

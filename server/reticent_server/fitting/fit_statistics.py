@@ -32,17 +32,15 @@ What is left out: information criteria, as N ln σ² has the noise of N s/G₂�
 difference of two matters.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
-from reticent_server.domain.plan_of_plans import PlannedOn
-from reticent_server.domain.precision import ForecastPrecision
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.steps import (
     Block,
     FloatArray,
@@ -52,7 +50,7 @@ from reticent_server.domain.steps import (
     SumStep,
 )
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.fit_plan import PlannedOnFit
 from reticent_server.fitting.maps import FitState, on_lattice, predictor, response, standardised
 from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.regression_model import FitGround
@@ -96,22 +94,11 @@ class FitMomentsMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StatisticsPlan(PlannedOn, Generic[ResponseT]):
+class StatisticsPlan(PlannedOnFit[ResponseT]):
     """A planned fit with its statistics. whole: whether responses are 0 or 1."""
 
-    plan: FitPlan[ResponseT]
     part: GramSum
     whole: bool
-
-    @property
-    def base(self) -> Planned:
-        """The fit."""
-        return self.plan
-
-    @property
-    def fit(self) -> Forecastable:
-        """The fit alone."""
-        return self.plan
 
     @property
     def outline(self) -> Outline:
@@ -126,17 +113,6 @@ class StatisticsPlan(PlannedOn, Generic[ResponseT]):
     def expected_ms(self, n: int) -> float:
         """The fit's, and one pass more."""
         return self.plan.expected_ms(n) + self.plan.timing.pass_ms(n)
-
-    @property
-    def forecast(self) -> Mapping[str, Any]:
-        return self.plan.forecast
-
-    @property
-    def precision(self) -> ForecastPrecision:
-        """Of the coefficients: those of the fit alone, whose budget is what the statistics
-        leave.
-        """
-        return self.plan.precision
 
     def run(self) -> Recipe:
         """The fit, then one step; always a reply."""

@@ -34,14 +34,14 @@ SHOWN_DIGITS = 9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Of a fit with q coefficients. vectors: (q, q), column i such that the variance of a
-    combination c is Σᵢ (cᵀvᵢ)²; resolved: (q,)."""
+    """The directions of a fit with q coefficients. vectors: (q, q), column i such that the variance
+    of a combination c is Σᵢ (cᵀvᵢ)²; resolved: (q,)."""
 
     vectors: FloatArray
     resolved: NDArray[np.bool_]
 
     def mapped(self, A: FloatArray) -> "Directions":
-        """Of the coefficients Aθ, A (q, q)."""
+        """The directions of the coefficients Aθ, A (q, q)."""
         return Directions(A @ self.vectors, self.resolved)
 
     @property

@@ -184,42 +184,44 @@ class NoisyNewton:
             present=place.state.present,
         )
         last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
-        return self._fitted(last, contributions.errors(last), scores, after)
+        return fitted(self, last, contributions.errors(last), scores, after)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
         whitening, kind = place.model.whitening, place.score.curvature
         first = prior(whitening, self.family.offset)
         return self._moved(place, self.restriction.last_step(kind, seen, first))
 
-    def _fitted(
-        self, last: FinalStep, errors: Errors, scores: LastScores, after: State
-    ) -> StandardFit:
-        W, J = last.place.model.whitening.transform, last.curvature.J
-        directions, place = last.directions, last.place
-        linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
-        verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
-        return StandardFit(
-            theta=after.theta,
-            sampling=np.asarray(W.T @ errors.sampling @ W),
-            privacy=np.asarray(W.T @ errors.privacy @ W),
-            scale=scores.scale,
-            directions=directions if verdict.intervals else directions.none,
-            count=after.count,
-            information=symmetric(np.linalg.solve(W, np.linalg.solve(W, J).T)),
-            inverse=np.asarray(W.T @ np.linalg.inv(J) @ W),
-            transform=W,
-            freedom=errors.freedom,
-            verdict=verdict,
-            sparse=sparse_coefficients(
-                self.coding,
-                self.coordinates,
-                place.model,
-                place.score,
-                place.model.whitening.inside(after.theta),
-                after.covariance + last.sampling,
-                after.count,
-            ),
-        )
+
+def fitted(
+    fit: NoisyNewton, last: FinalStep, errors: Errors, scores: LastScores, after: State
+) -> StandardFit:
+    """What the steps of `fit` come to. after: the state that the last one leaves."""
+    W, J = last.place.model.whitening.transform, last.curvature.J
+    directions, place = last.directions, last.place
+    linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
+    verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
+    return StandardFit(
+        theta=after.theta,
+        sampling=np.asarray(W.T @ errors.sampling @ W),
+        privacy=np.asarray(W.T @ errors.privacy @ W),
+        scale=scores.scale,
+        directions=directions if verdict.intervals else directions.none,
+        count=after.count,
+        information=symmetric(np.linalg.solve(W, np.linalg.solve(W, J).T)),
+        inverse=np.asarray(W.T @ np.linalg.inv(J) @ W),
+        transform=W,
+        freedom=errors.freedom,
+        verdict=verdict,
+        sparse=sparse_coefficients(
+            fit.coding,
+            fit.coordinates,
+            place.model,
+            place.score,
+            place.model.whitening.inside(after.theta),
+            after.covariance + last.sampling,
+            after.count,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -47,9 +47,8 @@ from reticent_server.numerics.evaluate import in_use
 GroundT = TypeVar("GroundT")
 
 NO_PROFILE = (
-    "No profile tells the spread of all of this model's columns: a share of the budget went to "
-    "quartiles. "
-    "A profile by the curator that resolves them would be paid once for all queries."
+    "No profile has the spread of all of this model's columns: a share of the budget went to "
+    "quartiles. A profile by the curator that resolves them would be paid once for all queries."
 )
 # of the quantiles of a numeric column: bulk, quartiles and tails; more of them would share the same
 # ρ
@@ -120,7 +119,7 @@ class OwnProfile:
 
     @property
     def verdict(self) -> TrustVerdict:
-        """Of a fit that stands on it."""
+        """The verdict on a fit that uses this profile."""
         return trust.spread(self.unresolved)
 
     @property
@@ -190,7 +189,7 @@ def selections_of(own: OwnProfile | None) -> tuple[QuantileTree, ...]:
 
 
 def spread_verdict(own: OwnProfile | None) -> TrustVerdict:
-    """Of a fit with an own profile, or on the curator's."""
+    """The verdict on a fit with an own profile, or on the curator's."""
     return own.verdict if own else SOUND
 
 

@@ -76,10 +76,9 @@ _LOWEST, _RATIO, _EDGES = (
     LENGTH_BINS - 2,
 )  # of √(mq) rms: from .2 to 12.8, in steps of 19 %
 SURE = 3.0
-"""Standard deviations of the count beyond an edge that is not told from none. Within regressions of
-5,000 persons of 1 to 8 rows at ε = 1 have an error of 1.22 of the within estimator's (190 tables),
-with 2 of 1.30 (110), at the same coverage.
-"""
+"""Standard deviations of the count beyond an edge that cannot be distinguished from 0. Within
+regressions of 5,000 persons of 1 to 8 rows at ε = 1 have an error of 1.22 of the within estimator's
+(190 tables), with 2 of 1.30 (110), at the same coverage. """
 SKEWED_SURE = (
     1.0  # the same of skewed scores: with 2 at ε = 1 intervals of 95 % covered .91, with 1 .96
 )

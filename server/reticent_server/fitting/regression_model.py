@@ -34,7 +34,7 @@ class FitGround(Generic[ResponseT]):
     the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
     more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
     Sizes; distances: (rows,) of the responses of public rows from their
-    median, None where no profile tells the tails of all columns.
+    median, None where no profile has the tails of all columns.
     """
 
     coding: Coding

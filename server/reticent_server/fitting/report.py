@@ -202,9 +202,9 @@ def _clusters(estimates: Reported, fit: StandardFit) -> dict[str, Any]:
 
 
 def weighting(coding: TermCoding, transform: FloatArray, radius_squared: float) -> dict[str, Any]:
-    """Of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x its design
-    row in the data's units. A is triangular: ‖Ax‖ is the same for all A with the same AᵀA.
-    """
+    """The weights of W (q, q): the matrix A (q, q) and R² of a record's weight min(1, R²/‖Ax‖²), x
+    its design row in the data's units. A is triangular: ‖Ax‖ is the same for all A with the same
+    AᵀA."""
     matrix = transform / coding.scales
     if coding.design.intercept:
         matrix[:, 0] -= transform @ (coding.centres / coding.scales)

@@ -74,11 +74,10 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """Of a fit whose records' scores are cut as a whole at a rank from the top. records_beyond: how
-    many the cut is expected to reach. tail_index: at the cut, a cautious one; small where few
-    records weigh much. allowances: (p,) the part of the standard errors that allows for what the
-    cut takes.
-    """
+    """The cut of a fit whose records' scores are cut as a whole at a rank from the top.
+    records_beyond: how many the cut is expected to reach. tail_index: at the cut, a cautious one;
+    small where few records weigh much. allowances: (p,) the part of the standard errors that allows
+    for what the cut takes."""
 
     records_beyond: Size
     allowances: list[Size]

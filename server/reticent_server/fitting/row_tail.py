@@ -218,7 +218,7 @@ def planned_cut(
 ) -> RowCut:
     """The cut to be expected of rows of these lengths (rows,). tail: the share of residuals beyond
     a length (any shape). distances: (rows or more,), signed, of the responses of the same public
-    rows from their median, None where no profile tells tails. From the tail that they show to the
+    rows from their median, None where no profile has the tails. From the tail that they show to the
     cut its slope grows as κ is expected to make it."""
     low, high = 0.0, _LONGEST * float(np.max(lengths))
     share = min(rank / count, 1.0)

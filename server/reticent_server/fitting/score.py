@@ -121,7 +121,7 @@ class WholeScore(Score, Protocol):
     @property
     def distances(self) -> FloatArray | None:
         """(rows,) of the responses of public rows from their median; None where no profile
-        tells tails.
+        has the tails.
         """
         ...
 
@@ -146,9 +146,8 @@ class WholeScore(Score, Protocol):
         ...
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
-        """Of the lengths of scores, from those of v (rows,) and predictors (rows,) of public rows;
-        None where the law of responses is not known.
-        """
+        """The tail of the lengths of scores, from those of v (rows,) and predictors (rows,) of
+        public rows; None where the law of responses is not known."""
         ...
 
 
@@ -165,7 +164,7 @@ class Residuals(Protocol):
         ...
 
     def contribution(self, score: Score, y: FloatArray, eta: FloatArray) -> FloatArray:
-        """Of each record: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
+        """What each record adds: codes (rows,) of a CountSum, or a row (1, rows) of a VectorSum."""
         ...
 
     def scale(self, score: Score, released: Released, count: float) -> float:

@@ -17,6 +17,7 @@ from reticent_server.fitting.budget import (
     allocate,
     noise_ratio,
     precision,
+    raised,
 )
 from reticent_server.fitting.noise import planned_sd
 
@@ -92,7 +93,7 @@ def plan_whole_budget(
         joint=JointParts(step=not entries, meat=True, used=not weighted),
         entries=entries,
     )
-    return budget.raised(rho)
+    return raised(budget, rho)
 
 
 def planned_rank(sizes: Sizes, budget: FitBudget) -> float:

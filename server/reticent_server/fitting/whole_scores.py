@@ -16,7 +16,6 @@ from scipy.special import stdtr
 
 from reticent_server.domain.steps import Block, Contribution, FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.curvature import STEADY, ScoreCurvature
 from reticent_server.fitting.maps import (
     FitState,
     ScoreMap,
@@ -26,6 +25,7 @@ from reticent_server.fitting.maps import (
     standardised,
     used_shares,
 )
+from reticent_server.fitting.residual_score import ResidualScore
 from reticent_server.fitting.row_tail import LEANING, LengthGrid, leaning
 from reticent_server.fitting.score import Ball, BoolArray, whole_ball
 from reticent_server.numerics.lengths import squared_lengths
@@ -78,7 +78,7 @@ class UnboundedScore:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainScore(UnboundedScore):
+class PlainScore(UnboundedScore, ResidualScore):
     """Least squares: q = z = (y − η)/s, h = 1. The sum that it goes into bounds it."""
 
     scale: float
@@ -86,21 +86,6 @@ class PlainScore(UnboundedScore):
     signed: bool = False
     unlike: float = UNLIKE
     distances: FloatArray | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def unit(self) -> float:
-        """s: residuals change by the predictor's change."""
-        return self.scale
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """η has none."""
-        return -np.inf, np.inf
-
-    @property
-    def curvature(self) -> ScoreCurvature:
-        """Linear in the distance."""
-        return STEADY
 
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
@@ -118,10 +103,6 @@ class PlainScore(UnboundedScore):
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> None:
         """None: nothing is known of residuals."""
-
-    def leverage(self, eta: FloatArray) -> FloatArray:
-        """(rows,) 1."""
-        return np.ones_like(eta)
 
     def evaluate(self, y: FloatArray, eta: FloatArray) -> FloatArray:
         """(rows,) (y − η)/s."""

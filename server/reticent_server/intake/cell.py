@@ -63,9 +63,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CellLimits:
-    """Of one process. memory: bytes beyond what its libraries take. seconds: of processor time;
-    waits: of any time. reply: bytes. writes: whether it may write files, and has the server's
-    environment."""
+    """The limits of one process. memory: bytes beyond what its libraries take. seconds: of
+    processor time; waits: of any time. reply: bytes. writes: whether it may write files, and has
+    the server's environment."""
 
     memory: int
     seconds: int

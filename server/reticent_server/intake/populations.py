@@ -42,7 +42,7 @@ def check_reason(reason: str | None) -> None:
     """Raises CuratorError for one that says nothing, or is too long to be kept."""
     if reason is not None and not 1 <= len(reason.strip()) <= MOST_REASON:
         raise CuratorError(
-            f"A reason to keep a population apart has 1 to {MOST_REASON} characters."
+            f"A reason to keep a population separate has 1 to {MOST_REASON} characters."
         )
 
 
@@ -95,7 +95,7 @@ def check_apart(
     settings: Settings, catalog: Catalog, own: Population, reason: str | None, source: Source
 ) -> None:
     """Raises CuratorError, for the curator alone, where persons or the file are in another
-    population and there is no reason why `own` is kept apart."""
+    population and there is no reason why `own` is kept separate."""
     if reason or own.separate:
         return
     for other, sources in catalog.sources_by_population().items():
@@ -106,7 +106,7 @@ def check_apart(
                     f"{shared} in population {other}, too (private: for the curator only), and a "
                     "population of its own would give "
                     f"them a second budget. Use --population {other}, or say with "
-                    "--overlap-reason why they are kept apart; the "
+                    "--overlap-reason why they are kept separate; the "
                     "reason is recorded in the ledger. Nothing was changed."
                 )
 

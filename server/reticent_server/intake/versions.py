@@ -34,10 +34,9 @@ class LoadedVersion:
 class Named:
     """Which data set, and whose budget; population None: the one that the name has, else the name.
 
-    separate: a reason why the population is kept apart from others about some of the same persons;
-    None: it has none. publishes: whether the curator has agreed that a number of persons is
-    published which is not declared.
-    """
+    separate: a reason why the population is kept separate from others about some of the same
+    persons; None: it has none. publishes: whether the curator has agreed that a number of persons
+    is published which is not declared."""
 
     name: str
     population: str | None = None

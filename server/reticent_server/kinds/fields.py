@@ -47,8 +47,9 @@ Cluster = Annotated[
     Name | tuple[Name, Name] | None,
     Field(
         description="A column with 10 to 512 declared levels, such as states: standard errors that "
-        "hold where records of a level have something in common (cluster-robust), for a quarter of "
-        "the budget; or two columns (two-way). Newton, one row a person, only."
+        "hold where records of a level are correlated (cluster-robust), for a quarter of the "
+        "budget; or two columns (two-way). For the Newton mechanism and tables of one row a person "
+        "only."
     ),
 ]
 Unit = Annotated[

@@ -140,8 +140,8 @@ def _caps(wanted: BudgetLimits) -> dict[str, Any]:
 def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
-    """Takes `amount` off what is spent. Raises NotFound, InvalidRequest, or Conflict if less is
-    spent, or where `by` has credited the account for the same reason before: it was sent twice.
+    """Subtracts `amount` from what is spent. Raises NotFound, InvalidRequest, or Conflict if less
+    is spent, or where `by` has credited the account for the same reason before: it was sent twice.
     """
     if not reason.strip():
         raise InvalidRequest("A credit needs a reason.")

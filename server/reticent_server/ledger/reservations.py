@@ -121,22 +121,21 @@ _NO_ACCOUNT = {
 
 
 def no_account(*, is_analysts: bool) -> BudgetExhausted:
-    """Of a request that no account would pay for."""
+    """The refusal of a request that no account would pay for."""
     return BudgetExhausted(_NO_ACCOUNT[is_analysts])
 
 
 _UNPAYABLE = (
     "Under this account's rule, gdp, a question with quantiles, other selections or a test of "
     "safety may have an epsilon "
-    "of at most about 2; ask with less. (A model has such a part where no profile tells its "
+    "of at most about 2; ask with less. (A model has such a part where no profile has its "
     "columns' quartiles.)"
 )
 
 
 def exhausted(account: Balance, amount: Amounts) -> BudgetExhausted:
-    """Of a request for more than the account has left. amount: what the account would be
-    charged.
-    """
+    """The refusal of a request for more than the account has left. amount: what the account would
+    be charged."""
     if amount.primary == gaussian_account.UNPAYABLE:
         return BudgetExhausted(_UNPAYABLE, implied(account, account.remaining))
     whose = (

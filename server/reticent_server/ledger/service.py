@@ -142,7 +142,7 @@ class Ledger:
             budgets.set_budget(connection, holder, offer, self._zcdp_caps, by, at)
 
     def credit(self, account: str, amount: Amounts, *, reason: str, by: str) -> Balance:
-        """Takes `amount` (by the account's rule, in units) off what is spent; an entry of its own.
+        """Subtracts `amount` (by the account's rule, in units) from what is spent, as an entry.
 
         For debits whose answer nobody can have seen: that is for the curator to know.
         Raises NotFound, InvalidRequest, Conflict (less is spent).

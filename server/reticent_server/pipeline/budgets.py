@@ -143,7 +143,7 @@ def balance_of(books: Books, account: str) -> Balance:
 def credit(
     books: Books, account: str, primary: float, delta: float, *, reason: str, by: str
 ) -> Balance:
-    """Takes an amount off what is spent. primary: ε under the rule basic, ρ under the others.
+    """Subtracts an amount from what is spent. primary: ε under the rule basic, ρ under the others.
 
     Raises NotFound, InvalidRequest (no reason, no amount), Conflict (less is spent), SecondPerson.
     """

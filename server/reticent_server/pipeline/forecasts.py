@@ -16,7 +16,7 @@ from reticent_server.accounting import conversions, gaussian
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, from_units
 from reticent_server.domain.plan import Plan
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.forecast import least_rho, rough_rho
+from reticent_server.pipeline.rho_search import least_rho, rough_rho
 
 Search = Callable[[Callable[[int], float], float, int, tuple[int, int]], int | None]
 """(ratio by ρ, target, first ρ, limits) → the ρ at which the target is reached, or None."""
@@ -24,7 +24,7 @@ Search = Callable[[Callable[[int], float], float, int, tuple[int, int]], int | N
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """Of (ε, δ) into ρ (RHO_UNITS), and back into ε."""
+    """The conversion of (ε, δ) into ρ (RHO_UNITS), and back into ε."""
 
     rho_units: Callable[[float, float], int]
     epsilon_of: Callable[[int, float], float]

@@ -53,16 +53,15 @@ def release_profile(
 def profile_forecast(
     services: Services, name: str, *, epsilon: float, delta: float | None = None
 ) -> dict[str, Any]:
-    """What a profile would tell of each column, and which it would not resolve; from public facts,
-    nothing is charged.
-    """
+    """The precision of a profile by column, and which columns it would not resolve; from public
+    facts, nothing is charged."""
     facts = services.catalog.facts(name)
     ready = _planned(services, facts, epsilon, delta, None)
     return dict(ready.plan.planned.forecast)
 
 
 def unresolved(facts: DatasetFacts) -> tuple[str, ...]:
-    """The columns of which a released profile does not tell the spread: each fit that reads one
+    """The columns of which a released profile does not have the spread: each fit that reads one
     profiles it for itself.
     """
     if facts.profile is None:

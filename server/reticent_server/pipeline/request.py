@@ -45,7 +45,7 @@ class Prepared:
 
 
 def admitted(services: Services, principal: Principal, ask: Ask) -> AdmittedRequest:
-    """Of an analyst who may ask. Raises what pipeline.authorising does."""
+    """The request of an analyst who may ask. Raises what pipeline.authorising does."""
     may = authorised(services, principal, ask.dataset, ask.project)
     return request_of(services, may.facts, ask, principal.id, may.project_id)
 
@@ -57,7 +57,7 @@ def request_of(
     analyst_id: str | None = None,
     project_id: str | None = None,
 ) -> AdmittedRequest:
-    """Of a caller who is known to be allowed to ask."""
+    """The request of a caller who is known to be allowed to ask."""
     key = ask.idempotency_key
     standing = services.ledger.standing(analyst_id, facts.name, facts.population, key, project_id)
     return AdmittedRequest(ask, facts, standing, analyst_id, project_id)

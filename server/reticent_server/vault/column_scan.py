@@ -84,10 +84,10 @@ _SHORTEST_DATE = len("1.2.03")
 
 @dataclass(slots=True)
 class ColumnScan:
-    """Of one column; private. texts: different ones that are no markers, at most MANY + 1. markers:
-    texts of missing cells, as they stand in the file. signs: the decimal signs that stand in its
-    numbers. is_numbers: whether every text is a number in some style, not all in the same one.
-    """
+    """What a scan found in one column; private. texts: different ones that are no markers, at most
+    MANY + 1. markers: texts of missing cells, as they stand in the file. signs: the decimal signs
+    that stand in its numbers. is_numbers: whether every text is a number in some style, not all in
+    the same one."""
 
     is_typed: bool = False
     is_date: bool = False

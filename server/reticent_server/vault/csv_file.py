@@ -124,7 +124,7 @@ def _rows(path: Path, text: io.TextIOWrapper, reading: Reading) -> Iterator[Row]
 
 def _bad_line(path: Path, encoding: str) -> int:
     """The first line that cannot be decoded (the decoder only knows its buffer); 0 where lines
-    cannot be told apart.
+    cannot be distinguished.
     """
     if encoding == "utf-16":
         return 0

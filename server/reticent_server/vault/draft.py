@@ -154,9 +154,8 @@ def _kind(
 
 
 def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
-    """The first format that fits all cells, both where day and month cannot be told apart, and none
-    for no dates.
-    """
+    """The first format that fits all cells, both where day and month cannot be distinguished, and
+    none for no dates."""
     both = two_forms(scan)
     if both is None:
         return scan.forms[:1] if scan.has_cells else ()

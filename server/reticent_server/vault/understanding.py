@@ -205,7 +205,7 @@ def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequen
     _scanned_first(path, known, scans)
     style, question = number_style(path, known, list(scans.values()))
     if style is None:
-        raise CuratorError(f"{question} It is said under `file` in the schema.")
+        raise CuratorError(f"{question} Answer it under `file` in the schema.")
     return _styled(known, style)
 
 

@@ -44,7 +44,7 @@ class AnalysisField:
 
     @property
     def key(self) -> str:
-        """Of the form's field, so that none is taken for a field of the page."""
+        """The name of the form's field, so that none is taken for a field of the page."""
         return f"f.{self.name}"
 
 
@@ -64,7 +64,8 @@ class StudyAnalysis:
     made: Callable[..., Json]
 
     def arguments(self, texts: Mapping[str, str]) -> list[Argument]:
-        """Of the method. Raises InvalidRequest for what is needed and empty, or too long."""
+        """The arguments of the method. Raises InvalidRequest for what is needed and empty, or too
+        long."""
         return [_argument(each, texts.get(each.name, "")) for each in self.fields]
 
     def run(self, study: "Study", texts: Mapping[str, str]) -> Json:
@@ -78,7 +79,7 @@ class StudyAnalysis:
             raise InvalidQuery(str(error).strip("'\"")) from None
         except ValueError:  # of a solver: numpy says "Singular matrix"
             raise InvalidQuery(
-                "The study's moments do not tell these columns apart: leave one of them out."
+                "The study's moments do not distinguish these columns: leave one of them out."
             ) from None
 
     def python(self, texts: Mapping[str, str], study: str) -> str:
@@ -325,7 +326,7 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
             _partial,
         ),
         StudyAnalysis(
-            "instruments", "Instrumental variables", "What does x do to y, by way of z?", "iv",
+            "instruments", "Instrumental variables", "What does x do to y (instrument z)?", "iv",
             "Two-stage least squares, from the study's moments; nothing more is charged",
             (
                 AnalysisField(

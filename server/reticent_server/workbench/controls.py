@@ -63,7 +63,7 @@ class Control:
 
     @property
     def options(self) -> tuple[tuple[str, str], ...]:
-        """Of a choice: what is sent, and how a form calls it."""
+        """The options of a choice: what is sent, and how a form calls it."""
         words = _CHOICES if self.name in _FIRST else {}
         return tuple((each, words.get(each, each)) for each in self.choices)
 

@@ -56,7 +56,7 @@ def price(ready: Plan, standing: Standing) -> Price:
 
 
 def purses(standing: Standing, cost: PrivacyCost) -> tuple[Purse, ...]:
-    """Of the accounts that there are; both are charged."""
+    """The purses of the accounts that there are; both are charged."""
     named = (("Your budget", standing.analyst), ("All analysts together", standing.population))
     return tuple(_purse(whose, balance, cost) for whose, balance in named if balance is not None)
 

@@ -66,7 +66,7 @@ def test_of_a_collinear_pair_the_sum_is_known_and_neither_part() -> None:
         _, fit = drive(plan.fitted(), whole(table)).result
         flags = fit.directions.flags
         right += list(flags) == [True, False, False, True] and fit.directions.estimable(R)
-        s = plan.coding.response_location.scale / plan.coding.scales
+        s = plan.ground.coding.response_location.scale / plan.ground.coding.scales
         total = float((R[0] * s) @ fit.theta)
         error = float(np.sqrt((R[0] * s) @ (fit.sampling + fit.privacy) @ (R[0] * s)))
         assert abs(total - 2) < 8 * error + 0.05

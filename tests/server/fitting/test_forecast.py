@@ -13,10 +13,11 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
 from reticent_server.fitting import fit_plan
-from reticent_server.fitting.forecast import forecast_fit, forecast_ratio, least_rho, rough_rho
+from reticent_server.fitting.forecast import forecast_fit, forecast_ratio
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.pipeline.forecasts import USUAL_TARGETS
+from reticent_server.pipeline.rho_search import rough_rho
 from support.fits.regressions import (
     boolean,
     drive,
@@ -146,7 +147,7 @@ def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
     table = linear_table(2000, 1, np.random.default_rng(0))
     plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
     assert min(plan.forecast["privacy_to_sampling"]) > 0
-    assert any("No profile tells" in note for note in plan.forecast["notes"])
+    assert any("No profile has the spread" in note for note in plan.forecast["notes"])
     json.dumps(dict(plan.forecast), allow_nan=False)
 
 
@@ -180,53 +181,6 @@ def test_missing_values_shrink_the_number_of_records() -> None:
     assert shares[0] == 1
     assert shares[1] == pytest.approx(0.5, abs=0.05)
     assert 0 < shares[2] < 0.01
-
-
-@pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
-@pytest.mark.parametrize("start", [1, 10**6, 10**15])
-def test_the_amount_for_a_target(target: float, start: int) -> None:
-    asked = []
-
-    def worst(rho: Any) -> Any:
-        asked.append(rho)
-        return 3e4 / np.sqrt(rho) * (1.1 if rho < 10**8 else 1.0)
-
-    found = least_rho(worst, target, start, (1, 10**16))
-    assert worst(found) <= target <= worst(int(found * 0.9))
-    assert len(asked) <= 20
-
-
-def test_a_target_out_of_reach_has_no_amount() -> None:
-    assert least_rho(lambda rho: 2.0, 1.0, 10**6, (1, 10**12)) is None
-    assert least_rho(lambda rho: 0.1, 1.0, 10**6, (10, 10**12)) <= 11
-
-
-@pytest.mark.parametrize("target", [0.2, 1.0, 4.0])
-@pytest.mark.parametrize("start", [1, 10**6, 10**15])
-@pytest.mark.parametrize("jump", [0.5, 1.0, 2.0])
-def test_the_amount_for_a_target_by_three_forecasts(target: float, start: int, jump: float) -> None:
-    """It reaches the target, wherever a forecast jumps; where there is no jump it is at most a
-    fifth too large.
-    """
-    asked = []
-
-    def worst(rho: Any) -> Any:
-        asked.append(rho)
-        return 3e4 / np.sqrt(rho) * (jump if rho < 10**8 else 1.0)
-
-    found = rough_rho(worst, target, start, (1, 10**16))
-    assert len(asked) <= 3
-    assert found is not None
-    assert worst(found) <= target
-    if jump == 1.0:
-        assert worst(int(found * 0.8)) >= target
-
-
-def test_an_amount_that_is_not_reached_is_none_after_two_forecasts() -> None:
-    asked: list[int] = []
-    assert rough_rho(lambda rho: asked.append(rho) or 2.0, 1.0, 10**6, (1, 10**12)) is None  # type: ignore[func-returns-value]
-    assert asked == [10**6, 10**12]
-    assert rough_rho(lambda _: np.inf, 1.0, 10**6, (1, 10**12)) is None
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def rich_plan(design: Any) -> Any:
 
 def rich_maps(design: Any) -> list[Any]:
     """Maps of every kind at a generic public point."""
-    coding = rich_plan(design).coding
+    coding = rich_plan(design).ground.coding
     q, rng = coding.size, np.random.default_rng(7)
     W = np.eye(q) + 0.3 * rng.normal(size=(q, q))
     theta, shift = rng.normal(size=q), 0.1 * rng.normal(size=q)
@@ -117,10 +117,10 @@ def gamma_maps() -> tuple[Any, Any]:
     """
     table = glm_table("gamma", N, np.random.default_rng(0))
     plan = planned(table, slopes(3), "gamma", 10**10)
-    q, score = plan.coding.size, plan.newton.family.score(0.7, 0)
+    q, score = plan.ground.coding.size, plan.newton.family.score(0.7, 0)
     point = FitState(0.1 * np.ones(q), np.eye(q), 2.0 * q, score)
-    scores = ScoreMap(plan.coding, point, np.zeros(q), True, True, GammaDispersion())
-    return [scores, ResidualMap(plan.coding, point, plan.newton.family.residuals)], table
+    scores = ScoreMap(plan.ground.coding, point, np.zeros(q), True, True, GammaDispersion())
+    return [scores, ResidualMap(plan.ground.coding, point, plan.newton.family.residuals)], table
 
 
 MASKS = {

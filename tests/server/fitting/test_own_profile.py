@@ -83,7 +83,7 @@ def test_without_any_spread_there_are_no_intervals_and_it_is_said_before(profile
     line = replace(PERSONS, profile=profile)
     columns, absent = profiles.table(line, 3)
     planned = fit_of(profiles.facts(line, columns, absent), line, 0.1)
-    said = [text for text in planned.forecast["notes"] if "cannot tell the spread" in text]
+    said = [text for text in planned.forecast["notes"] if "cannot measure the spread" in text]
     assert len(said) == 1
     assert planned.forecast["privacy_to_sampling"] == [None, None]
     result = answer(planned, profiles.block(columns, absent))

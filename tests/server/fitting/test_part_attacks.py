@@ -248,7 +248,7 @@ def test_the_scales_part_attains_its_bound(model: str) -> None:
     newton, place = place_at(plan, (0.0, 0.0), 0)
     step = newton.scale.step(place)
     assert isinstance(step.map_fn, ResidualMap)
-    near = 1.0 if model in FAMILIES else plan.coding.response_location.centre
+    near = 1.0 if model in FAMILIES else plan.ground.coding.response_location.centre
     pair = {"x0": np.zeros(2), "x1": np.zeros(2), "y": np.array([near, 1000.0])}
     if model == "huber":
         assert list(farthest_records(step, pair)) == [(CountSum, 1.0)]

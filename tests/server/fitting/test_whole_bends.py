@@ -65,10 +65,10 @@ def test_a_coefficient_that_the_bend_decides_has_no_interval() -> None:
     assert flags.estimable.tolist() == [True, False]
     said = flags.tail_warnings(["a", "b"], np.zeros(2), 60.0, trust.OF_MEANS)
     assert len(said) == 1
-    assert said[0].startswith("The mean response bends")
-    assert "moves b: no interval" in said[0]
+    assert said[0].startswith("The mean response is curved")
+    assert "shifts b: no interval" in said[0]
     (of_hazards,) = flags.tail_warnings(["a", "b"], np.zeros(2), 60.0, trust.OF_HAZARDS)
-    assert of_hazards.startswith("The hazard bends")
+    assert of_hazards.startswith("The hazard is curved")
     assert flags.warnings(["a", "b"]) == []
     assert not trust.bent(None, error).any()
 

@@ -23,8 +23,8 @@ def test_a_score_and_its_root_are_as_long_as_they_are_counted(family: str) -> No
     theta = plan.ground.start + np.array([0.2, 0.5, -0.3])
     point = FitState(theta, np.eye(3), UNBOUNDED, score)
     block, grid = whole(table), LengthGrid(0.3)
-    scores, roots = ScoreMap(plan.coding, point, np.zeros(3), curvature=True)(block)
-    counted = WholeLengthsMap(plan.coding, point, grid, grid)(block)
+    scores, roots = ScoreMap(plan.ground.coding, point, np.zeros(3), curvature=True)(block)
+    counted = WholeLengthsMap(plan.ground.coding, point, grid, grid)(block)
     for vectors, codes in zip((scores, roots), counted, strict=True):
         lengths = np.linalg.norm(vectors.vectors * vectors.weights, axis=0)
         np.testing.assert_array_equal(codes, grid.codes(lengths))

@@ -14,12 +14,12 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.scale import MeanScore
-from reticent_server.fitting.target import records, settled_whitening
 from reticent_server.fitting.trust import UNSETTLED
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
+from reticent_server.kinds.shared.target import records, settled_whitening
 from reticent_server.mechanisms import registry
 from reticent_server.numerics.families import Binomial, Gamma, Poisson
 from support.attacks.seeded_noise import seed_noise

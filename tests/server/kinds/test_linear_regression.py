@@ -114,7 +114,7 @@ def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     gap, ratio = gaps(result, target)
     assert np.max(np.abs(gap)) < 0.1
     np.testing.assert_allclose(ratio, 1, atol=0.05)
-    scale = target.scale * plan.coding.response_location.scale
+    scale = target.scale * plan.ground.coding.response_location.scale
     assert result["scale"] == pytest.approx(scale, rel=0.03)
     assert all(result["estimable"])
     assert np.max(result["privacy_standard_errors"] / target.standard_errors) < 0.25

@@ -205,7 +205,7 @@ def test_small_cohorts_are_left_out_and_named() -> None:
     table, _, _ = panel(8, 60)
     found = answer(table, offered=offer(0.3))
     assert found["never"] is None
-    assert "No effect can be told" in found["warnings"][-1]
+    assert "No effect can be estimated" in found["warnings"][-1]
     assert "4" in found["warnings"][0]
 
 

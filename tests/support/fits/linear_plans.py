@@ -13,13 +13,13 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Design
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.fitting.target import Target
 from reticent_server.kinds.linear_regression import target as linear_target
 from reticent_server.kinds.shared.linear.plan import (
     LinearModel,
     LinearRegressionPlan,
     plan_linear_regression,
 )
+from reticent_server.kinds.shared.target import Target
 from support.fits.regressions import (
     HUGE_RHO,
     Table,

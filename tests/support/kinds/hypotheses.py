@@ -71,7 +71,7 @@ def planned(
         model = plan_linear_regression(facts, plain_design(COLUMNS, numeric("y")), query(), rho)
     else:
         model = planned_glm(table, COLUMNS, family, rho, profile=profile, max_rows=max_rows)
-    names = model.coding.design.names
+    names = model.design.names
     hypothesis = None if texts is None else parse_hypothesis(texts, names)
     return HypothesisTestPlan(model, test, hypothesis)
 

@@ -13,8 +13,7 @@ from reticent_server.errors import WeakSignIn
 
 _WEAK = (
     "The identity provider does not say that you signed in as this account asks for (a second "
-    "factor, for "
-    "example). Sign in there again that way."
+    "factor, for example). Sign in there again as it asks."
 )
 
 

@@ -34,8 +34,14 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
-from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
+from reticent_server.fitting.influence.maps import (
+    NANOSECONDS,
+    InfluenceMap,
+    Pilot,
+    PilotPoint,
+    forecast_ratios,
+    notes,
+)
 from reticent_server.fitting.influence.settings import FLOORS, LARGEST_FLOOR, REACH, SLACK
 from reticent_server.fitting.influence.whole import too_few
 from reticent_server.fitting.regression_model import FitGround
@@ -100,7 +106,7 @@ class AsymptoticPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients."""
+        """Forecast precision of the coefficients."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property

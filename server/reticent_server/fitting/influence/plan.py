@@ -32,8 +32,14 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import ColumnStep, FloatArray, Released
-from reticent_server.fitting.influence.maps import InfluenceMap, PilotPoint
-from reticent_server.fitting.influence.pilot import NANOSECONDS, Pilot, forecast_ratios, notes
+from reticent_server.fitting.influence.maps import (
+    NANOSECONDS,
+    InfluenceMap,
+    Pilot,
+    PilotPoint,
+    forecast_ratios,
+    notes,
+)
 from reticent_server.fitting.influence.settings import LARGEST_FLOOR
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
@@ -101,7 +107,7 @@ class InfluencePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients; none where a reply is not likely."""
+        """Forecast precision of the coefficients; none where a reply is not likely."""
         known = self.forecast
         ratios = [r if known["reply_likely"] else None for r in known["privacy_to_sampling"]]
         return from_ratios(known["terms"], ratios)

@@ -157,7 +157,7 @@ def blocks_tell(noise: FloatArray, spread: FloatArray) -> BoolArray:
 
 
 def dispersed(alpha: float) -> bool:
-    """Whether a dispersion is told from a Poisson law's."""
+    """Whether a dispersion is distinguishable from a Poisson law's."""
     return alpha > LEAST_DISPERSION.value
 
 

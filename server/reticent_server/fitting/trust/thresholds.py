@@ -171,7 +171,7 @@ TIED = Threshold(
 MOST_TIED = Threshold(
     0.85,
     "of the responses, at one value",
-    "no scale of the residuals is told from 0",
+    "the scale of the residuals is not distinguishable from 0",
 )
 SEPARATED = Threshold(
     8.0,
@@ -221,19 +221,20 @@ SKEWED = Threshold(
 BLOCK_NOISE = Threshold(
     1.0,
     "noise of a mean of blocks' estimates over their spread",
-    "the noise of quartiles as near to each other cannot be told from theirs",
+    "quartiles as near to each other cannot be distinguished from their noise",
 )
 LEAST_DISPERSION = Threshold(
     0.015,
     "of a negative binomial law, half above the least that is estimated",
-    "below, counts are told from Poisson's by nobody",
+    "below, no test distinguishes counts from Poisson's",
 )
 USELESS = Threshold(
     0.25,
     "standard deviations of the response for each of a term's, that an interval of privacy noise "
     "alone is forecast to reach",
-    "Cohen's small effect is .2: an interval that reaches farther tells it from nothing in neither "
-    "direction",
+    "Cohen's small effect is .2, which such an interval cannot distinguish from 0: of 360 "
+    "regressions (`python -m benchmarks useless`) 99 % find it where the forecast is below .03, "
+    "1 in 10 from .06 to .09, none above .12, and from .15 on none had an interval",
 )
 EXPECTED_NOISE = Threshold(
     1.25,

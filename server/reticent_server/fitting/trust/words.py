@@ -2,13 +2,13 @@
 """What a reply says where intervals are declined or doubted."""
 
 FEW_PERSONS = (
-    "No intervals are given: for the persons and their largest number of rows the noise is too "
-    "large a part of what "
-    "standard errors are made of. A larger epsilon, fewer terms or a smaller max_rows would help."
+    "No intervals are given: for the number of persons and their largest number of rows the noise "
+    "is too large a part of the standard errors. A larger epsilon, fewer terms or a smaller "
+    "max_rows would help."
 )
 FEW_CLUSTERS = (
-    "No intervals are given: fewer than 10 clusters have records that are told from none. Take a "
-    "column with more levels, or ask for errors by row and for the column as a factor in the "
+    "No intervals are given: fewer than 10 clusters have a number of records above its noise. Take "
+    "a column with more levels, or ask for errors by row and for the column as a factor in the "
     "formula."
 )
 CLUSTERS_HIDDEN = (
@@ -17,8 +17,8 @@ CLUSTERS_HIDDEN = (
     "column in the formula as a factor, and ask for errors by row."
 )
 FEW_UNITS = (
-    "No interval is known: fewer than 10 sampling units have records that are told from none. Name "
-    "coarser units or ask with weights alone."
+    "No interval is known: fewer than 10 sampling units have a number of records above its noise. "
+    "Name coarser units or ask with weights alone."
 )
 UNITS_HIDDEN = (
     "No interval is known: noise hides how much sampling units differ. A larger epsilon or coarser "
@@ -26,9 +26,9 @@ UNITS_HIDDEN = (
 )
 NO_WEIGHTS = "No interval is known: the sum of weights is not above its noise."
 CLUSTERS_TOLD = (
-    "Errors by {column}: where records of a level have nothing in common, sampling errors are "
-    "about {wider:.2g} times those by row, as noise hides that they have nothing; the more levels "
-    "multiply them, the less noise adds."
+    "Errors by {column}: where records of a level are independent, sampling errors are about "
+    "{wider:.2g} times those by row, as noise hides that they are; the more the levels multiply "
+    "sampling errors, the less noise adds."
 )
 CLUSTERS_NOT_TOLD = (
     "Errors by {column}: intervals are expected only of coefficients whose variance the levels of "
@@ -36,18 +36,18 @@ CLUSTERS_NOT_TOLD = (
     "fewer levels would help."
 )
 UNSETTLED = (
-    "No intervals are given: the mean response bends, and with so much noise the fit may still "
-    "be on the bend. A larger epsilon or fewer "
-    "terms would help."
+    "No intervals are given: the mean response is curved, and with so much noise the fit may be "
+    "too far from its solution for a linear approximation. A larger epsilon or fewer terms would "
+    "help."
 )
 INFORMATION_UNKNOWN = (
     "No intervals are given: the information matrix is below its noise at this epsilon. A larger "
     "epsilon or fewer terms would help."
 )
 NOT_ARRIVED = (
-    "No intervals are given: the last step found the fit farther from its solution than the "
-    "steps before it had told. A larger epsilon, fewer terms "
-    "or the logarithm of a regressor with a long tail would help."
+    "No intervals are given: the last step found the fit farther from its solution than earlier "
+    "steps had indicated. A larger epsilon, fewer terms or the logarithm of a regressor with a "
+    "long tail would help."
 )
 CURVATURE_DOUBTED = (
     "No intervals are given: the steps of the fit contradict the curvature that its standard "
@@ -56,25 +56,23 @@ CURVATURE_DOUBTED = (
 )
 SAME_IN_ALL_ROWS = (
     "With person effects a term that is the same in all rows of a person, or nearly, is not "
-    "identifiable: nothing of it is "
-    "left without the person's mean."
+    "identifiable: nothing of it remains once the person's mean is subtracted."
 )
 FEW_IN_GROUP = (
-    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer "
-    "terms, coarser groups or a "
-    "profile by the curator would help."
+    "The group's records are too few for intervals at this epsilon: a larger epsilon, fewer terms, "
+    "coarser groups or a profile by the curator would help."
 )
 SPREAD_UNKNOWN = (
-    "No intervals are given: at this epsilon the query cannot tell the spread of {columns} for "
-    "itself, and no profile does. A larger "
-    "epsilon would help, or a profile by the curator that resolves these columns."
+    "No intervals are given: at this epsilon the query cannot measure the spread of {columns}, and "
+    "no profile has it. A larger epsilon would help, or a profile by the curator that resolves "
+    "these columns."
 )
 FEW_EVENTS = (
-    "Compared with a level of too few events (or records), or of such a level: {names}. No "
+    "These coefficients compare levels of which one has too few events (or records): {names}. No "
     "interval is given: choose a frequent reference level, or merge levels."
 )
 BENT = (
-    "The {bends} bends, and with so much noise that moves {names}: no interval is given. A "
+    "The {bends} is curved, and with so much noise that shifts {names}: no interval is given. A "
     "larger epsilon or fewer terms would help."
 )
 TIED_ROBUST = (

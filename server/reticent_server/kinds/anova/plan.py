@@ -126,7 +126,7 @@ class AnovaPlan(Planned):
 
 
 def _estimand(known: NDArray[np.bool_]) -> str:
-    """known (G,): which groups are told from empty ones."""
+    """known (G,): which groups have a number of records above its noise."""
     which = "groups" if known.all() else f"the {known.sum()} groups whose number is above its noise"
     return f"share of the variance between {which}, of values clipped to the range"
 

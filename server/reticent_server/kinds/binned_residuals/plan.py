@@ -59,8 +59,8 @@ WEIGHT = 1.0  # a: residuals have a mean near the centre of their range
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinnedResidualsResult:
-    """Of B bins: edges (B + 1,) of the fitted values; numbers, noisy; fitted, the bins' middles;
-    residuals, their means, with standard errors of sampling and noise, and of noise alone;
+    """Residuals in B bins: edges (B + 1,) of the fitted values; numbers, noisy; fitted, the bins'
+    middles; residuals, their means, with standard errors of sampling and noise, and of noise alone;
     standard_deviations of the residuals; clipped, to what each bin's were clipped."""
 
     edges: list[float]

@@ -103,7 +103,7 @@ class PairMoments:
 
     @classmethod
     def of(cls, released: Released, a: float, reach: float, n: int | None) -> "PairMoments":
-        """Of a WhitePairMap; n: the number of records where that is public."""
+        """From the sums of a WhitePairMap; n: the number of records where that is public."""
         S = released.values
         N = max(float(S[0, 0]) / a**2 if n is None else float(n), 1.0)
         mean = np.clip(S[0, 1:] / a / N, -reach, reach)
@@ -286,7 +286,7 @@ class PearsonPlan(Planned):
 
 
 def interval(r: float, half: float) -> Interval:
-    """Of r₀ with |r − r₀| ≤ k(1 − r₀²), k = half/(1 − r²)."""
+    """The interval of all r₀ with |r − r₀| ≤ k(1 − r₀²), k = half/(1 − r²)."""
     k = half / (1 - r * r)
     low, high = (_end(r, k, sign) for sign in (-1, 1))
     return low, high

@@ -29,4 +29,4 @@ class CorrelationQuestion(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the interval of the correlation."""
+        """The level of the correlation's interval."""

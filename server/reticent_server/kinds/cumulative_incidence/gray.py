@@ -37,10 +37,10 @@ _LEAST = 1e-9  # persons²: a covariance that is smaller has no inverse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrayTest:
-    """Of one cause: statistic, referred to χ² with df degrees of freedom. observed_minus_expected:
-    of each of the levels, noisy events beyond what one subdistribution hazard leads to expect, up
-    to the time `until`. privacy_share: of the statistic's variance that is noise.
-    """
+    """Gray's test of one cause: statistic, referred to χ² with df degrees of freedom.
+    observed_minus_expected: of each of the levels, noisy events beyond what one subdistribution
+    hazard leads to expect, up to the time `until`. privacy_share: of the statistic's variance that
+    is noise."""
 
     cause: str
     statistic: float

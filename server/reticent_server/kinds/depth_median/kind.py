@@ -18,7 +18,7 @@ def _plan(facts: DatasetFacts, query: DepthMedian, offer: PrivacyCost) -> Planne
 KIND = Kind(
     query=DepthMedian,
     group=QuestionGroup.DESCRIBE,
-    asks="Where is the centre of several columns taken together?",
+    asks="Where is the joint centre of several columns?",
     plan=_plan,
     result=DepthMedianResult,
     examples=(

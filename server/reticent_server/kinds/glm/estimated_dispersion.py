@@ -37,9 +37,7 @@ from scipy.special import ndtri
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
-from reticent_server.domain.plan_of_plans import PlannedOn
-from reticent_server.domain.precision import ForecastPrecision
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.steps import (
     Block,
     FloatArray,
@@ -52,7 +50,7 @@ from reticent_server.domain.steps import (
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
-from reticent_server.fitting.fit_plan import FitPlan, plan_fit
+from reticent_server.fitting.fit_plan import PlannedOnFit, plan_fit
 from reticent_server.fitting.maps import (
     FitState,
     on_lattice,
@@ -211,16 +209,10 @@ def dispersion_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DispersedPlan(PlannedOn):
+class DispersedPlan(PlannedOnFit[Start]):
     """A planned fit with its dispersion. shares: ρ of the two parts of the last step."""
 
-    plan: FitPlan[Start]
     amounts: tuple[int, int]
-
-    @property
-    def base(self) -> Planned:
-        """The fit."""
-        return self.plan
 
     @property
     def outline(self) -> Outline:
@@ -231,15 +223,6 @@ class DispersedPlan(PlannedOn):
             passes=self.plan.passes + 1,
             column_ms=self.plan.column_ms + int(self.plan.facts.n * _MICROSECONDS / 1000),
         )
-
-    @property
-    def fit(self) -> Forecastable:
-        """The fit alone."""
-        return self.plan
-
-    @property
-    def precision(self) -> ForecastPrecision | None:
-        return self.plan.precision
 
     def expected_ms(self, n: int) -> float:
         """The fit's, with the passes more, and what the law of the dispersion takes whatever n

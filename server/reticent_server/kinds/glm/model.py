@@ -38,7 +38,7 @@ class ModelQuery(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the coefficients' intervals."""
+        """The level of the coefficients' intervals."""
 
     @property
     def dispersion(self) -> float | None:

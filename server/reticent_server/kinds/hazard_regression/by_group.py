@@ -115,7 +115,7 @@ class GroupHazardsPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the slopes of the group that is expected to be the smallest."""
+        """Forecast precision of the slopes of the group that is expected to be the smallest."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property

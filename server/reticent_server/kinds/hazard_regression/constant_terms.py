@@ -20,8 +20,8 @@ from reticent_server.formula.parse import column_of
 
 CONSTANT = (
     "By the profile and the condition {names} is the same for all records, or for all but fewer "
-    "than {least:.0f}: the baseline hazard takes it in, and its coefficient cannot be told. Leave "
-    "it out, merge its level with another, or ask of other records."
+    "than {least:.0f}: the baseline hazard absorbs it, and its coefficient cannot be estimated. "
+    "Leave it out, merge its level with another, or ask of other records."
 )
 
 

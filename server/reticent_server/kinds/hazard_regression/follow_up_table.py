@@ -77,7 +77,8 @@ class RiskTableStep:
         return SumStep("follow-up", parts, PersonCellsMap(self.fine, self.columns))
 
     def baseline(self, released: tuple[Released, ...], count: float) -> RiskBaseline:
-        """Of `count` records: what is at risk less who has not come, where persons come late."""
+        """The baseline of `count` records: what is at risk less who has not come, where persons
+        come late."""
         table = life_table(self.fine, released[0], round(count))
         if self.columns.start is None:
             return risk_table(self.fine, self.cuts, table, table.at_risk)

@@ -172,7 +172,7 @@ class PartialPlan(Planned):
 
     @property
     def sizes(self) -> Sizes:
-        """Of the slopes."""
+        """Those of the slopes."""
         k, m = len(self.asked.design.terms), self.facts.schema.unit.max_rows
         expected = self.facts.n * self.ground.share
         return Sizes(k, _WIDE * k, self.facts.n, expected, m)
@@ -187,7 +187,7 @@ class PartialPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the slopes."""
+        """Those of the slopes."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property

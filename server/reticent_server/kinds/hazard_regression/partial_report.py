@@ -41,7 +41,7 @@ WEIGHTED = (
 )
 LONG_TAILS = (
     "No intervals of terms with long tails: {names}. Cox's coefficient of such a term may rest on "
-    "a few persons who are not told from noise: ask for a logarithm of the column, or "
+    "a few persons who cannot be distinguished from noise: ask for a logarithm of the column, or "
     'target="robust".'
 )
 _UNBOUNDED = 1e300  # squared radius at which every record weighs 1

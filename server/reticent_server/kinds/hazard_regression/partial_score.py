@@ -207,9 +207,8 @@ def binned_scores(
 
 
 def followed(columns: FollowUpColumns, block: Block) -> tuple[Followed, NDArray[np.bool_]]:
-    """Of a block's records, and whether each is in use (rows,): one that leaves before it comes
-    was never there.
-    """
+    """The follow-up of a block's records, and whether each is in use (rows,): one that leaves
+    before it comes was never there."""
     time = block.columns[columns.time]
     start = block.columns[columns.start] if columns.start else np.zeros(block.rows)
     used = np.asarray(in_use(columns.design, block), dtype=bool) & (time >= 0)
@@ -251,7 +250,7 @@ class PartialScore(PlainScore):
         return LEANING if self.weighed else _LEANING
 
     def expected_shape(self) -> TailShape:
-        """Of the scores that public persons have."""
+        """The tail of the scores that public persons have."""
         return tail_shape(self.lengths, self.weights)
 
 

@@ -169,7 +169,7 @@ class Proportionality:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """Of the fit: names (k,), and which of them it gives intervals of (k,)."""
+    """The terms of the fit: names (k,), and which of them it gives intervals of (k,)."""
 
     names: list[str]
     told: BoolArray

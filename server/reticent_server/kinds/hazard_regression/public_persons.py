@@ -112,8 +112,8 @@ class RiskTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumAtRisk:
-    """Of one stratum: public rows U (rows, k), what they weigh in each interval (K, rows), which
-    adds up to `kept` (K,), and the events (K,) there."""
+    """What is at risk in one stratum: public rows U (rows, k), what they weigh in each interval (K,
+    rows), which adds up to `kept` (K,), and the events (K,) there."""
 
     U: FloatArray
     shares: FloatArray
@@ -168,9 +168,8 @@ def expected(
     count: float,
     far: FloatArray | float = 1.0,
 ) -> ExpectedRisk:
-    """Of public rows U (rows, k) with predictors (rows,), in `count` records. far: (rows,) what
-    they weigh.
-    """
+    """What is expected of public rows U (rows, k) with predictors (rows,), in `count` records. far:
+    (rows,) what they weigh."""
     strata = strata_of_rows(len(U), table.shares)
     far = np.broadcast_to(far, (len(U),))
     found = [

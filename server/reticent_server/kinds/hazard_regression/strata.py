@@ -121,7 +121,7 @@ NO_STRATA = StrataMeans(np.ones((1, 1)))
 
 
 def strata_means(whole: TermCoding, slopes: int, groups: FollowUpGroups) -> StrataMeans:
-    """Of a coding with a constant first and the indicators last."""
+    """The means of a coding with a constant first and the indicators last."""
     drawn = indicators(whole.design, slopes, groups)
     centres, scales = whole.centres[slopes + 1 :], whole.scales[slopes + 1 :]
     return StrataMeans(np.column_stack([np.ones(len(drawn)), (drawn - centres) / scales]))

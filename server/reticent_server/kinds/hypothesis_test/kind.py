@@ -25,8 +25,8 @@ def _plan(facts: DatasetFacts, query: HypothesisTest, offer: PrivacyCost) -> Pla
                 "A score test needs a hypothesis; wald and lr have a table of terms."
             )
         return HypothesisTestPlan(model, query.test, None)
-    hypothesis = parse_hypothesis(query.hypothesis, model.coding.design.names)
-    if query.test == "score" and hypothesis.df == model.coding.size:
+    hypothesis = parse_hypothesis(query.hypothesis, model.design.names)
+    if query.test == "score" and hypothesis.df == model.sizes.size:
         raise InvalidQuery("A score test leaves at least one coefficient free; use wald or lr.")
     return HypothesisTestPlan(model, query.test, hypothesis)
 

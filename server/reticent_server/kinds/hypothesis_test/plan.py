@@ -119,7 +119,7 @@ class HypothesisTestPlan(PlannedOn):
         """(name, hypothesis) of every test."""
         if self.hypothesis is not None:
             return [(", ".join(self.hypothesis.texts), self.hypothesis)]
-        design = self.model.coding.design
+        design = self.model.design
         return term_hypotheses(design.terms, design.intercept)
 
     def run(self) -> Recipe:

@@ -72,7 +72,7 @@ class KruskalPlan(BinsPlan):
 
 
 def _estimand(known: NDArray[np.bool_]) -> str:
-    """known (G,): which groups are told from empty ones."""
+    """known (G,): which groups have a number of records above its noise."""
     some = f"{known.sum()} groups whose number is above its noise"
     which = "groups" if known.all() else some
     return f"share of the variance of ranks between the {which}, of values in public bins"

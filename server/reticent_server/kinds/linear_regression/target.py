@@ -6,9 +6,9 @@ import numpy as np
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.huber import WeightedMedianResidual
-from reticent_server.fitting.target import Target, records, settled_whitening, target
 from reticent_server.kinds.shared.linear.loss import ResidualLoss
 from reticent_server.kinds.shared.linear.plan import LinearModel, LinearRegressionPlan
+from reticent_server.kinds.shared.target import Target, records, settled_whitening, target
 from reticent_server.numerics.biweight import fit_biweight
 from reticent_server.numerics.huber_mallows import fit_mallows
 from reticent_server.numerics.mallows import mallows_weights

@@ -112,7 +112,7 @@ class AsymptoticLocationScalePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the location, in scales."""
+        """Forecast precision of the location, in scales."""
         sampling, privacy = (
             self.forecast[f"{of}_standard_error"] for of in ("sampling", "privacy")
         )

@@ -51,9 +51,9 @@ _LEAST_RADIUS = 1e-3  # keeps a part well defined where a pilot says that all pe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pilot:
-    """Of each interval: shares (G, J) of the groups at risk, cumulative hazard (J,), the variance
-    of the statistic (J, G, G), that (J,) of what the pilot's errors add to it, and whether (J,)
-    those at risk are still above their noise."""
+    """What a pilot says of each interval: shares (G, J) of the groups at risk, cumulative hazard
+    (J,), the variance of the statistic (J, G, G), that (J,) of what the pilot's errors add to it,
+    and whether (J,) those at risk are still above their noise."""
 
     shares: FloatArray
     hazard: FloatArray

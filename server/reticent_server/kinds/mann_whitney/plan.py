@@ -42,7 +42,7 @@ class RankSumQuestion(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the interval of the effect."""
+        """The level of the effect's interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class ProfilePlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of each column what its numbers will be off by: counts in records (or persons), quantiles
+        """By column the errors to expect of its numbers: counts in records (or persons), quantiles
         in shares of them. unresolved: columns whose quartiles, or shares of levels, the noise does
         not tell: each fit profiles them for itself (fitting.own_profile).
         """

@@ -52,7 +52,7 @@ class ProportionQuestion(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the interval of the effect."""
+        """The level of the effect's interval."""
 
     @property
     def value(self) -> float | None:

@@ -23,20 +23,17 @@ from typing import Any
 from scipy.special import ndtri
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.design import Term
-from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.heavy_terms import lost_shares
-from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.quantile_regression.score import QuantileFamily, QuantileScore
 from reticent_server.kinds.shared.answers import ROBUST_QUANTILES
 from reticent_server.kinds.shared.linear.response import (
     PublicResponse,
-    public_response,
+    ResponseModel,
 )
 
 RADII = (0.8, 1.2, 1.8, 2.7, 4.0, 6.0, 8.0)
@@ -55,7 +52,7 @@ _NANOSECONDS = 30  # of a record's score: a normal distribution function
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileModel:
+class QuantileModel(ResponseModel):
     """At the level τ; satisfies fitting.fit_plan.Model. bandwidth: b, planned from public sizes.
     weighted: whether records count by their weights.
     """
@@ -81,27 +78,6 @@ class QuantileModel:
     def nanoseconds(self) -> int:
         """Of Φ and φ, of each record."""
         return _NANOSECONDS
-
-    @property
-    def cut_words(self) -> trust.CutWords:
-        """The sentences for lines."""
-        return trust.OF_LINES
-
-    @property
-    def of_persons(self) -> bool:
-        """True: scores are sums over a person's rows."""
-        return True
-
-    def check(self, response: Term) -> None:
-        """Any response will do."""
-
-    def response(self, term: Term, values: FloatArray) -> PublicResponse:
-        """Centre, scale and ties of the public responses (rows,)."""
-        return public_response(term, values)
-
-    def location(self, response: PublicResponse, *, intercept: bool) -> Location:
-        """Without an intercept the response is not centred, as that would change the model."""
-        return response.location if intercept else Location(0.0, response.location.scale)
 
     def level(self, response: PublicResponse, *, intercept: bool) -> float:
         """The τ-quantile of a normal response."""

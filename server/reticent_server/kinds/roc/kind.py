@@ -97,7 +97,7 @@ def _check(lower: float, upper: float, thresholds: tuple[float, ...]) -> None:
 KIND = Kind(
     query=Roc,
     group=QuestionGroup.COMPARE,
-    asks="How well does a score or a measurement tell two outcomes apart?",
+    asks="How well does a score or a measurement distinguish two outcomes?",
     plan=_plan,
     result=RocResult,
     examples=(

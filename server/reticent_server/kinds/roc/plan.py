@@ -109,7 +109,7 @@ class RocQuestion(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the area's interval."""
+        """The level of the area's interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class RocPlan(BinsPlan):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of an area of .75, by Hanley and McNeil."""
+        """Forecast precision of an area of .75, by Hanley and McNeil."""
         noise, (m, k) = float(self.forecast["privacy_standard_error"]), self.expected
         theta = _TYPICAL
         pairs = (m - 1) * (theta / (2 - theta) - theta**2)
@@ -264,7 +264,7 @@ def _planned(
 
 
 def expected_numbers(facts: DatasetFacts, groups: Groups) -> tuple[float, float]:
-    """Of records of both outcomes, at least 1: by the profile, or halves without it."""
+    """The numbers of records of both outcomes, at least 1: by the profile, or halves without it."""
     known = facts.profile.columns.get(groups.column or "") if facts.profile else None
     counts = known.counts if known else None
     if counts is None or len(counts) != groups.size:

@@ -27,7 +27,7 @@ IN_BLOCKS = "Mean of fits to blocks of records; one fit of all records may diffe
 
 
 def cut_least_squares(c: float) -> str:
-    """Of least squares whose residuals are cut at c scales."""
+    """The line of least squares whose residuals are cut at c scales."""
     return (
         f"Least squares cut at {c:g} residual scales and at far-off records; least squares of all "
         "records may differ"
@@ -35,6 +35,6 @@ def cut_least_squares(c: float) -> str:
 
 
 def penalised(answers: str) -> str:
-    """Of the same fit with a ridge penalty."""
+    """The line of the same fit with a ridge penalty."""
     target, mark, other = answers.partition(";")
     return f"{target}, with a ridge penalty{mark}{other}"

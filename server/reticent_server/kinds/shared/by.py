@@ -171,7 +171,7 @@ class AsksFits(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the coefficients' intervals."""
+        """The level of the coefficients' intervals."""
 
 
 def fits_by(

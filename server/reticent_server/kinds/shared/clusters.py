@@ -8,7 +8,6 @@ from typing import Any
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.cluster_plan import ClusterPlan
 from reticent_server.fitting.cluster_scores import (
     MOST_COMBINED,
     SHARE,
@@ -18,6 +17,7 @@ from reticent_server.fitting.cluster_scores import (
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.special_columns import reading
 from reticent_server.fitting.trust.thresholds import LEAST_CLUSTERS
+from reticent_server.kinds.shared.cluster_plan import ClusterPlan
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import level_axis
 
@@ -58,9 +58,9 @@ def plan_clustered(
         design = reading(design, declared(facts, name))
     part = max(1, rho // SHARE)
     plan = fit(design, rho - part)
-    found = ClusterPlan(plan, ClusterParts(plan.coding.size, clusterings, part))
+    found = ClusterPlan(plan, ClusterParts(plan.ground.coding.size, clusterings, part))
     if len(clusterings) > 2 and found.taken_off[2][0] > MOST_COMBINED:
-        return ClusterPlan(plan, ClusterParts(plan.coding.size, clusterings[:2], part))
+        return ClusterPlan(plan, ClusterParts(plan.ground.coding.size, clusterings[:2], part))
     return found
 
 

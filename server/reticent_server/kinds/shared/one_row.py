@@ -85,7 +85,7 @@ def one_row_part(part: Part, per: Which | None) -> Part:
 
 
 def counted(facts: DatasetFacts, per: str | None, by: str | None = None) -> int:
-    """Of how many there are contributions: places, or persons. Raises InvalidQuery."""
+    """How many contributions there are: places, or persons. Raises InvalidQuery."""
     if per is None:
         return facts.n
     if facts.persons is None:

@@ -33,7 +33,7 @@ class Predictor:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Of η, by the declared bounds of the terms."""
+        """The range of η, by the declared bounds of the terms."""
         low = high = self._start
         for beta, term in zip(self._slopes, self.design.terms, strict=True):
             ends = (beta * term.lower, beta * term.upper) if beta else (0.0, 0.0)

@@ -191,7 +191,7 @@ class GroupSelections(PlannedOn):
 
     @property
     def base(self) -> Planned:
-        """Of one group."""
+        """The selections of one group."""
         return self.one
 
     @property

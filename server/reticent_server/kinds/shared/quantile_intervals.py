@@ -72,9 +72,9 @@ Show = Callable[[list[float], list[Interval], int], Any]
 
 INTERVALS = (
     "With 95 % intervals that count sampling and noise; values have about three quarters as much "
-    "noise again, as their budget buys the ends of the intervals too. An end that the counts "
-    "below it do not tell from the quantile is the column's bound. Of several rows a person not "
-    "with per='person'."
+    "noise again, as their budget pays for the ends of the intervals too. An end that the noisy "
+    "counts below it cannot distinguish from the quantile is the column's bound. Where a person "
+    "has several rows, not with per='person'."
 )
 Intervals = Annotated[bool, Field(description=f"{INTERVALS} Not with `by`.")]
 

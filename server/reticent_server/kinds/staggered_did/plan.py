@@ -59,8 +59,8 @@ _LOST = (
     "for coarser dates of treatment."
 )
 _NONE = (
-    "No effect can be told: no treated cohort with controls has a number above its noise. Ask for "
-    "a larger epsilon, or for coarser dates of treatment."
+    "No effect can be estimated: no treated cohort with controls has a number above its noise. Ask "
+    "for a larger epsilon, or for coarser dates of treatment."
 )
 
 

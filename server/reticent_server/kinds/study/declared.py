@@ -37,7 +37,7 @@ class DeclaredFormula:
     def fits(
         self, by_group: Sequence[Sampled], lost: Sequence[FloatArray]
     ) -> Generator[Step, tuple[Released, ...], list[MainFit]]:
-        """Of each group. lost: (q,) of each, as of leaning.NarrowMoments.tails."""
+        """The fit of each group. lost: (q,) of each, as of leaning.NarrowMoments.tails."""
         formula, coding, sampling = self.formula, self._coding, self.sampling
         fitted = [before_meat(formula, sampled.moments, sampled.narrow) for sampled in by_group]
         if sampling.person_rows > 1:

@@ -34,10 +34,10 @@ class StudyForecast:
     known: bool
 
     def shown(self, shares: Mapping[str, float]) -> Mapping[str, Any]:
-        """Of the first variable on the others: privacy over sampling standard error by term, null
-        where the noise is expected to leave no interval; of any correlation: half of its 95 %
-        interval near 0. Without a profile tails are taken to be heavy. shares: of ρ.
-        """
+        """The forecast regression of the first variable on the others: privacy over sampling
+        standard error by term, null where the noise is expected to leave no interval; of any
+        correlation: half of its 95 % interval near 0. Without a profile tails are taken to be
+        heavy. shares: of ρ."""
         sampling = self.sampling
         q, n = self._size, sampling.n * self.ground.share / self.question.groups.count
         unit, length, m = sampling.unit_noise, sampling.length, sampling.person_rows

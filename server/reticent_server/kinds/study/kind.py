@@ -13,7 +13,6 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import OfPersons, Query
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.public.centres import public_centres
 from reticent_server.formula import (
     parse_formula,
     parse_variables,
@@ -26,6 +25,7 @@ from reticent_server.formula.limits import Limits
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Formula, Level, Name, Text, Where
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.study.centres import public_centres
 from reticent_server.kinds.study.ground import StudyQuestion
 from reticent_server.kinds.study.maps import RecordGroups
 from reticent_server.kinds.study.plan import StudyPlan, plan_study

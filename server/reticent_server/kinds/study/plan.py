@@ -127,12 +127,13 @@ class StudyPlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the first variable on the others."""
+        """Forecast precision of the first variable on the others."""
         return from_ratios(self.forecast["terms"], self.forecast["privacy_to_sampling"])
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of the first variable on the others, and of any correlation (study.forecast)."""
+        """What is expected of the first variable on the others, and of any correlation
+        (study.forecast)."""
         ground, known = self.ground, self.own_profile is None
         planned = StudyForecast(self.question, ground, self._sampling(ground), self.records, known)
         return planned.shown(self._shown_shares)

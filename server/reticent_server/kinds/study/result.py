@@ -83,8 +83,8 @@ class MainFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupResult:
-    """Of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the records of the
-    whole table.
+    """The study of one group of records. moments: (q, q), Σω zzᵀ/n in the terms' units, n the
+    records of the whole table.
 
     radius: R² of the coordinates u = C⁻ᵀz, C the noise's root. narrow: what clipping may have moved
     is judged by it. lost: (q,) of each column the share of its mean square that lies in a doubling

@@ -95,7 +95,7 @@ class SubsampleAggregatePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the estimates, at a normal law of the blocks' ones."""
+        """Forecast precision of the estimates, at a normal law of the blocks' ones."""
         return from_ratios(("estimates",), (float(self.forecast["noise_ratio"]),))
 
     @property

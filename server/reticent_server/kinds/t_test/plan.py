@@ -56,7 +56,7 @@ class TTestQuestion(Protocol):
 
     @property
     def confidence_level(self) -> float:
-        """Of the effect's interval."""
+        """The level of the effect's interval."""
 
 
 @dataclass(frozen=True, slots=True)

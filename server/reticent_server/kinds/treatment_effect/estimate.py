@@ -50,7 +50,7 @@ UNTOLD = (
 IMBALANCE = (
     "After weighting the arms still differ by more than {limit:g} standard deviations in {names}."
 )
-NO_BALANCE = "There is no balance table, as no profile tells how the covariates are spread."
+NO_BALANCE = "There is no balance table, as no profile has the spread of the covariates."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,13 +39,13 @@ class PropensityHistogram:
 
     @property
     def numbers(self) -> tuple[float, float]:
-        """Of controls and of treated."""
+        """The numbers of controls and of treated."""
         controls, treated = self.counts.sum(axis=1).tolist()
         return controls, treated
 
     @property
     def number_sd(self) -> float:
-        """Of the noise of such a number."""
+        """The standard deviation of the noise of such a number."""
         return self.sd * sqrt(self.counts.shape[1])
 
     @property
@@ -99,7 +99,7 @@ class PropensityHistogram:
 
 
 def histogram(released: Released, edges: FloatArray) -> PropensityHistogram:
-    """Of the released counts of an OverlapMap."""
+    """The histogram of the released counts of an OverlapMap."""
     return PropensityHistogram(edges, released.values.reshape(2, -1), released.sd)
 
 

@@ -49,7 +49,7 @@ Sources: Robins, Rotnitzky & Zhao (1994); Hirano, Imbens & Ridder (2003); Li, Mo
 """
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from math import ceil, sqrt
 from typing import Any, ClassVar
 
@@ -119,6 +119,11 @@ class Shares:
     derivatives: int
     effect: int
 
+    @property
+    def rho(self) -> int:
+        """What all parts cost."""
+        return sum(astuple(self))
+
 
 @dataclass(frozen=True, slots=True)
 class TreatmentEffectPlan(Planned):
@@ -155,22 +160,12 @@ class TreatmentEffectPlan(Planned):
 
     @property
     def outline(self) -> Outline:
-        s, fits = self.shares, self.fits
-        own = (
-            s.overlap
-            + s.arms
-            + s.balance
-            + s.lengths
-            + s.short
-            + s.residuals
-            + s.derivatives
-            + s.effect
-        )
+        fits = self.fits
         passes = 3 + (self.propensity is not None)
         row = _RECORD_NANOSECONDS * (len(self.names) + 2) * passes
         return Outline(
             columns=self.records.design.columns,
-            rho=own + sum(plan.rho for plan in fits),
+            rho=self.shares.rho + sum(plan.rho for plan in fits),
             mechanism="discrete Gaussian sums of influences cut at a rank",
             reference="Robins, Rotnitzky & Zhao (1994); Li, Morgan & Zaslavsky (2018); Dwork & "
             "Smith (2009)",
@@ -204,8 +199,8 @@ class TreatmentEffectPlan(Planned):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """Of two arms of the same size and a covariate that tells nothing: the standard error's
-        part of noise, in spreads of the response where no profile tells its units.
+        """For two arms of the same size and an uninformative covariate: the standard error's
+        part of noise, in spreads of the response where no profile has its units.
         """
         return {
             "privacy_standard_error": self._expected_noise,
@@ -233,7 +228,7 @@ class TreatmentEffectPlan(Planned):
             seen = histogram(counts, edges)
         found = yield from self._arms(records, seen)
         influence = Influence(records, found.centres)
-        cut, longest = yield from self._lengths(influence)
+        cut, longest = yield from measured_lengths(self, influence)
         parts = (self._effect_part, self._derivatives(records, longest))
         sums, derivatives = yield SumStep("effect", parts, EffectMap(influence, cut.length))
         return self._result(found, EffectSums(sums, derivatives, cut, SQUARE))
@@ -261,26 +256,6 @@ class TreatmentEffectPlan(Planned):
         arms, *balance = yield step
         return Found.of(arms, balance, seen, largest, records, self.n)
 
-    def _lengths(
-        self, influence: Influence
-    ) -> Generator[Step, tuple[Released, ...], tuple[RowCut, float]]:
-        unit = _UNIT * self.records.spread * (1.0 if self.known else 1 / 8)
-        short = unit * sqrt(max(len(self.names), 1) / self.n)
-        effects, derivatives = LengthGrid(unit), LengthGrid(short)
-        m, shares = self.unit_rows, self.shares
-        parts = [effects.part(shares.lengths, m), derivatives.part(shares.short, m)]
-        if shares.residuals:
-            parts.append(effects.part(shares.residuals, m))
-        step = SumStep(
-            "lengths", tuple(parts), InfluenceLengthsMap(influence, effects, derivatives)
-        )
-        first, second, *residuals = yield step
-        cut = chosen_cut(effects, first, self.n, self.rank).of_likelihood
-        if residuals:  # the slope before a cut tells tails of residuals, not of their products
-            cut = replace(cut, bulk=chosen_cut(effects, residuals[0], self.n, self.rank).bulk)
-        least = max(self.rank, _CUT_DERIVATIVES * self.n)
-        return cut, chosen_cut(derivatives, second, self.n, least).length
-
     def _derivatives(self, records: AdjustedRecords, longest: float) -> VectorSum:
         models: tuple[Nuisance | None, ...] = (records.propensity, records.outcome)
         size = sum(len(each.root) for each in models if each is not None)
@@ -291,6 +266,26 @@ class TreatmentEffectPlan(Planned):
             found, sums, estimand=self.estimand, estimator=self.estimator, level=self.level,
             names=self.names, n=self.n, skewed=self.skewed,
         )  # fmt: skip
+
+
+def measured_lengths(
+    plan: TreatmentEffectPlan, influence: Influence
+) -> Generator[Step, tuple[Released, ...], tuple[RowCut, float]]:
+    """The cut of the influences, and the longest derivative that is not cut."""
+    unit = _UNIT * plan.records.spread * (1.0 if plan.known else 1 / 8)
+    short = unit * sqrt(max(len(plan.names), 1) / plan.n)
+    effects, derivatives = LengthGrid(unit), LengthGrid(short)
+    m, shares = plan.unit_rows, plan.shares
+    parts = [effects.part(shares.lengths, m), derivatives.part(shares.short, m)]
+    if shares.residuals:
+        parts.append(effects.part(shares.residuals, m))
+    step = SumStep("lengths", tuple(parts), InfluenceLengthsMap(influence, effects, derivatives))
+    first, second, *residuals = yield step
+    cut = chosen_cut(effects, first, plan.n, plan.rank).of_likelihood
+    if residuals:  # the slope before a cut tells tails of residuals, not of their products
+        cut = replace(cut, bulk=chosen_cut(effects, residuals[0], plan.n, plan.rank).bulk)
+    least = max(plan.rank, _CUT_DERIVATIVES * plan.n)
+    return cut, chosen_cut(derivatives, second, plan.n, least).length
 
 
 ANSWERS = {

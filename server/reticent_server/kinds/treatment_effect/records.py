@@ -38,7 +38,7 @@ REACH = 3.0  # residual standard deviations that count in the first sums, which 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluated:
-    """Of a block's records (rows,): whether in use, A, the propensity as it is and within [t, 1 −
+    """A block's records (rows,): whether in use, A, the propensity as it is and within [t, 1 −
     t], covariates (k, rows) without the 1, y, m₁, m₀ and their slopes.
     """
 
@@ -82,7 +82,8 @@ class AdjustedRecords:
         return self.response.lower, self.response.upper
 
     def of(self, block: Block) -> Evaluated:
-        """Of a block; what is out of use or no number is told by `used` and by NaN."""
+        """The records of a block; what is out of use or no number is marked by `used` and by
+        NaN."""
         with np.errstate(all="ignore"):  # a warning would tell of a cell
             A = evaluate_term(self.treated, block)
             x = np.stack([evaluate_term(term, block) for term in self.design.terms])

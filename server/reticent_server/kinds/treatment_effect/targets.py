@@ -26,9 +26,8 @@ from reticent_server.domain.steps import FloatArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """Of records (rows,): g of the target, and the weights of a treated and of a control record;
-    their slopes by η.
-    """
+    """The weights of records (rows,): g of the target, and the weights of a treated and of a
+    control record; their slopes by η."""
 
     target: FloatArray
     treated: FloatArray
@@ -49,7 +48,7 @@ class EffectTarget(ABC):
 
     @abstractmethod
     def weights(self, e: FloatArray, treated: FloatArray) -> Weights:
-        """Of propensities (rows,) and 0/1 treatments (rows,)."""
+        """The weights of propensities (rows,) and 0/1 treatments (rows,)."""
 
 
 class _All(EffectTarget):

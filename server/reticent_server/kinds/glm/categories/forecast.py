@@ -29,8 +29,8 @@ their number times D squared."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryForecast:
-    """Of (Θ row by row, λ) in standardised units: covariances of noise and of sampling (D, D), and
-    the directions' vectors."""
+    """The forecast of (Θ row by row, λ) in standardised units: covariances of noise and of sampling
+    (D, D), and the directions' vectors."""
 
     privacy: FloatArray
     sampling: FloatArray

@@ -25,7 +25,7 @@ from reticent_server.kinds.glm.categories.law import Latent
 
 @dataclass(frozen=True, slots=True)
 class Multinomial:
-    """Of K levels; satisfies law.CategoryLaw. P = K − 1, no spacings."""
+    """The multinomial law of K levels; satisfies law.CategoryLaw. P = K − 1, no spacings."""
 
     levels: int
     name: str = "multinomial"

@@ -51,7 +51,8 @@ _MOST = 1 / 3
 
 @dataclass(frozen=True, slots=True)
 class Ordinal:
-    """Of K levels with the anchor a; satisfies law.CategoryLaw. P = 1, S = K − 2."""
+    """The ordinal law of K levels with the anchor a; satisfies law.CategoryLaw. P = 1, S = K −
+    2."""
 
     levels: int
     anchor: int

@@ -160,12 +160,12 @@ class CategoryPlan(Planned):
 
     @property
     def names(self) -> list[str]:
-        """Of the reported coefficients."""
+        """The names of the reported coefficients."""
         return self.ground.law.names(self.axis.levels, self.design.names)
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Of the coefficients."""
+        """Forecast precision of the coefficients."""
         _, privacy, sampling, flags = self._expected
         lost = np.where(flags, privacy, np.inf)
         return ForecastPrecision(tuple(self.names), tuple(lost.tolist()), tuple(sampling.tolist()))

@@ -140,7 +140,8 @@ class FittedFamily:
 
     @property
     def offset(self) -> float:
-        """Of the link: less where the target is maximum likelihood, times the rows' spread."""
+        """The offset in units of the link: less where the target is maximum likelihood, times the
+        rows' spread."""
         return (_LIKELIHOOD_OFFSET if self.likelihood else _OFFSET) * self.spread
 
     @property

@@ -120,7 +120,8 @@ class LikelihoodScore(UnboundedScore):
 
 @dataclass(frozen=True, slots=True)
 class CountLikelihoodScore(LikelihoodScore):
-    """Of counts: where they are rare, nearly all are none or one, and the law says how often."""
+    """The score of counts: where they are rare, nearly all are none or one, and the law says how
+    often."""
 
     def shape(self, lengths: FloatArray, eta: FloatArray) -> TailShape | None:
         """Scores of the first counts, each as often as a Poisson law says; None where counts are
@@ -137,7 +138,7 @@ class CountLikelihoodScore(LikelihoodScore):
 
 @dataclass(frozen=True, slots=True)
 class BinaryLikelihoodScore(LikelihoodScore):
-    """Of yes or no: residuals have two values, and no tail."""
+    """The score of a yes or no: residuals have two values, and no tail."""
 
     unlike: float = _UNLIKE
 

@@ -108,7 +108,7 @@ class ResponseCurve(ABC):
         """−∂²ln F/∂η² and −∂²ln(1 − F)/∂η²."""
 
     def moments(self, eta: FloatArray, c: float) -> ResidualMoments:  # noqa: ARG002 - there is no cut
-        """Of residuals that are not cut: mean 0, slope and square 1."""
+        """The moments of residuals that are not cut: mean 0, slope and square 1."""
         ones = np.ones(np.shape(eta))
         return ResidualMoments(np.zeros(np.shape(eta)), ones, ones)
 

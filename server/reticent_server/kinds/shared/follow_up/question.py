@@ -143,7 +143,7 @@ class FollowUp:
 
     @property
     def statuses(self) -> int:
-        """Of a group: its lines."""
+        """The number of lines of a group."""
         return self.censored + 1
 
     def part(self, rho: int, unit_rows: int) -> RunningCounts:

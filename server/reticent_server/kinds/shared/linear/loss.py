@@ -90,9 +90,8 @@ class ResidualLoss:
         return WeightedMedianResidual() if self.weighted else MedianResidual()
 
     def verdict(self, tie: float) -> TrustVerdict:
-        """Of so tied a response: what a robust fit means depends on a scale that the residuals may
-        not have.
-        """
+        """The verdict on so tied a response: what a robust fit means depends on a scale that the
+        residuals may not have."""
         return SOUND if self.name == "squared" else trust.robust(tie)
 
     def family(self, spread: float, tie: float, distances: FloatArray | None) -> LinearFamily:

@@ -5,15 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reticent_server.domain.design import Design, Term
+from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
-from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.huber import LinearFamily
-from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.kinds.shared.answers import penalised
@@ -24,14 +21,17 @@ from reticent_server.kinds.shared.linear.loss import (
     planned_loss,
 )
 from reticent_server.kinds.shared.linear.query import LinearRegression
-from reticent_server.kinds.shared.linear.response import PublicResponse, public_response
+from reticent_server.kinds.shared.linear.response import (
+    PublicResponse,
+    ResponseModel,
+)
 from reticent_server.kinds.shared.linear.ridge import PENALISED, penalised_estimand, ridged
 
 LinearRegressionPlan = FitPlan[PublicResponse]
 
 
 @dataclass(frozen=True, slots=True)
-class LinearModel:
+class LinearModel(ResponseModel):
     """A linear regression with its loss and penalty; satisfies fitting.fit_plan.Model."""
 
     loss: ResidualLoss
@@ -63,27 +63,6 @@ class LinearModel:
     def nanoseconds(self) -> int:
         """0: a score is a product and a clip."""
         return 0
-
-    @property
-    def cut_words(self) -> trust.CutWords:
-        """The sentences for lines."""
-        return trust.OF_LINES
-
-    @property
-    def of_persons(self) -> bool:
-        """True: scores are sums over a person's rows."""
-        return True
-
-    def check(self, response: Term) -> None:
-        """Any response will do."""
-
-    def response(self, term: Term, values: FloatArray) -> PublicResponse:
-        """Centre, scale and ties of the public responses (rows,)."""
-        return public_response(term, values)
-
-    def location(self, response: PublicResponse, *, intercept: bool) -> Location:
-        """Without an intercept the response is not centred, as that would change the model."""
-        return response.location if intercept else Location(0.0, response.location.scale)
 
     def level(self, response: PublicResponse, *, intercept: bool) -> float:
         """0, or without an intercept the centre in scales."""

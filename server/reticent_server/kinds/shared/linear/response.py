@@ -8,8 +8,8 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray
+from reticent_server.fitting import trust
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.trust import tied
 
 _NORMAL_IQR = 1.3489795003921634  # 2Φ⁻¹(3/4)
 _NORMAL_90 = 3.2897072539029444  # 2Φ⁻¹(.95)
@@ -25,6 +25,33 @@ class PublicResponse:
     tie: float
 
 
+class ResponseModel:
+    """What models of a response on its own scale share; in part a fitting.fit_plan.Model."""
+
+    __slots__ = ()
+
+    @property
+    def cut_words(self) -> trust.CutWords:
+        """The sentences for lines."""
+        return trust.OF_LINES
+
+    @property
+    def of_persons(self) -> bool:
+        """True: scores are sums over a person's rows."""
+        return True
+
+    def check(self, response: Term) -> None:
+        """Any response will do."""
+
+    def response(self, term: Term, values: FloatArray) -> PublicResponse:
+        """Centre, scale and ties of the public responses (rows,)."""
+        return public_response(term, values)
+
+    def location(self, response: PublicResponse, *, intercept: bool) -> Location:
+        """Without an intercept the response is not centred, as that would change the model."""
+        return response.location if intercept else Location(0.0, response.location.scale)
+
+
 def public_response(term: Term, values: FloatArray) -> PublicResponse:
     """From the values (rows,) of public rows: the median and the IQR/1.349.
 
@@ -34,7 +61,7 @@ def public_response(term: Term, values: FloatArray) -> PublicResponse:
     low, first, centre, third, high = np.quantile(values, (0.05, 0.25, 0.5, 0.75, 0.95))
     outer = np.quantile(values, (0.01, 0.99))
     tie = _largest_tie(values)
-    narrow = tied(tie) or third - first < 0.01 * (high - low)
+    narrow = trust.tied(tie) or third - first < 0.01 * (high - low)
     candidates = (
         0.0 if narrow else (third - first) / _NORMAL_IQR,
         (high - low) / _NORMAL_90,

@@ -5,13 +5,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from reticent_server.domain.plan import Forecastable, Outline, Planned, Recipe
-from reticent_server.domain.plan_of_plans import PlannedOn
-from reticent_server.domain.precision import ForecastPrecision
+from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.steps import CountSum, FloatArray, SumStep, VectorSum
 from reticent_server.fitting import trust
 from reticent_server.fitting.cluster_scores import (
@@ -23,7 +21,7 @@ from reticent_server.fitting.cluster_scores import (
     clustered,
     shift_of,
 )
-from reticent_server.fitting.fit_plan import FitPlan
+from reticent_server.fitting.fit_plan import PlannedOnFit
 from reticent_server.fitting.maps import FitState, ScoreMap, on_lattice
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.regression_model import FitGround
@@ -39,21 +37,10 @@ ResponseT = TypeVar("ResponseT")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ClusterPlan(PlannedOn, Generic[ResponseT]):
+class ClusterPlan(PlannedOnFit[ResponseT]):
     """A planned fit, and two steps more for its standard errors."""
 
-    plan: FitPlan[ResponseT]
     clusters: ClusterParts
-
-    @property
-    def base(self) -> Planned:
-        """The fit."""
-        return self.plan
-
-    @property
-    def fit(self) -> Forecastable:
-        """The fit alone."""
-        return self.plan
 
     @property
     def outline(self) -> Outline:
@@ -79,14 +66,11 @@ class ClusterPlan(PlannedOn, Generic[ResponseT]):
 
     @property
     def forecast(self) -> Mapping[str, Any]:
-        """The fit's, and what clusters' standard errors are expected to be known to."""
+        """The fit's, of independent rows, as public facts do not tell of clusters; and what
+        clusters' standard errors are expected to be known to.
+        """
         found = dict(self.plan.forecast)
         return {**found, "notes": [*found["notes"], self._note]}
-
-    @property
-    def precision(self) -> ForecastPrecision:
-        """Of independent rows: public facts do not tell of clusters."""
-        return self.plan.precision
 
     @property
     def _note(self) -> str:
