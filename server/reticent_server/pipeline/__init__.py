@@ -3,7 +3,8 @@
 
 ask       ask, authorising, request, protocols, persons, projects, second_person
 plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning,
-          lone_planning, guarantees, forecasts, wanted, simulator, policy, policies
+          lone_planning, guarantees, forecasts, wanted, rho_search, simulator, policy,
+          policies
 pay       coverage, budgets, books, accounts, account_history
 compute   answer, deferred, fair_queue, schedule, pace, pace_file, calibration, settling, recovery,
           profile, anchoring, services
