@@ -238,3 +238,21 @@ def test_an_information_below_its_noise_gives_no_intervals(monkeypatch: Any) -> 
     assert not any(result["estimable"])
     assert trust.information(0.99).intervals
     assert trust.information(1.01).sentences == (trust.INFORMATION_UNKNOWN,)
+
+
+def test_amounts_allow_for_what_is_cut_along_one_direction() -> None:
+    """All long scores of a Gamma law have one sign: what is cut of them is longer than counts allow
+    for, and no longer than amounts do."""
+    family, law = FAMILIES["gamma"], table_of("gamma")
+    fit = reference(law, REFERENCE["gamma", None])
+    score = family.likelihood(float(np.sqrt(fit.scale)), Start(0.5, 1.0, 50.0))
+    X = np.column_stack([np.ones(N), law["x0"], law["x1"]])
+    q = score.evaluate(law["y"], X @ fit.params)
+    white = X @ np.linalg.cholesky(np.linalg.inv(X.T @ X / N))
+    lengths = np.abs(q) * np.linalg.norm(white, axis=1)
+    cut = np.sort(lengths)[-60]
+    over = np.maximum(lengths - cut, 0) / lengths
+    lost = np.linalg.norm((white * q[:, None]).T @ over)
+    excess = float((over * lengths).sum())
+    assert FAMILIES["poisson"].likelihood(1.0, Start(0.5, 1.0, 50.0)).leaning(3) * excess < lost
+    assert lost <= score.leaning(3) * excess
