@@ -331,7 +331,7 @@ def test_a_fit_that_may_be_on_the_bend_of_a_log_link_has_no_interval(
     assert not given or not any(
         direction["resolved"] is False for direction in result["directions"]
     )
-    bends = [note for note in plan.forecast["notes"] if "bend" in note]
+    bends = [note for note in plan.forecast["notes"] if "is curved" in note]
     assert bool(bends) is not given
     noisy = fitted(table_of("binomial", n=n), slopes(3), "binomial", 1.0)[1]
     assert UNSETTLED not in noisy["warnings"]
