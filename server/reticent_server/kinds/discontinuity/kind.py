@@ -50,6 +50,8 @@ _OUTSIDE = (
     "sides."
 )
 _WIDE = "The bandwidth must not be wider than the declared bounds of the running column are apart."
+_NARROWEST = 1e-6  # of the declared range: slopes are in units of 1/bandwidth
+_NARROW = "The bandwidth must be at least a millionth of the running column's declared range."
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
         raise InvalidQuery("y and running must be different columns.")
     if not running.lower < query.cutoff < running.upper:
         raise InvalidQuery(_OUTSIDE)
+    if query.bandwidth < _NARROWEST * (running.upper - running.lower):
+        raise InvalidQuery(_NARROW)
     if query.bandwidth > running.upper - running.lower:
         raise InvalidQuery(_WIDE)
     mask = parse_formula(f"{_quoted(y)} ~ {_quoted(running)}", facts.schema, query.where)
