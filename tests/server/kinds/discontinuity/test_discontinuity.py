@@ -127,6 +127,7 @@ def test_a_record_beyond_the_bandwidth_counts_for_nothing() -> None:
         ({"cutoff": 10.0}, "both sides"),
         ({"cutoff": -11.0}, "both sides"),
         ({"bandwidth": 21.0}, "wider"),
+        ({"bandwidth": 1e-6}, "at least a millionth"),
     ],
 )
 def test_refusals_say_what_to_change(more: Any, words: str) -> None:
