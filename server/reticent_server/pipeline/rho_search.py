@@ -7,9 +7,8 @@ from math import log, sqrt
 # a search for ρ ends within 2 % (ε is shown to three digits, rounded up), or after 16 forecasts
 _CLOSE, _TRIALS = 1.02, 16
 _MARGIN = 1.05  # of a ratio that is aimed at where there are only three forecasts
-_FARTHEST = (
-    1e100  # ratio to a target beyond which an amount is a guess: its square is within the floats
-)
+# ratio to a target beyond which an amount is a guess: its square is within the floats
+_FARTHEST = 1e100
 
 
 def least_rho(

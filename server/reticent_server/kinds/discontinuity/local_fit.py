@@ -94,7 +94,8 @@ class Window:
         """(rows,) v and a, and the side: −1 for a record that does not count."""
         a = shares(self.kernel, block)
         x = block.columns[self.kernel.column]
-        used = in_use(self.design, block) & (a > 0) & np.isfinite(x + block.columns[self.response])
+        used = in_use(self.design, block) & (a > 0) & np.isfinite(x)
+        used &= np.isfinite(block.columns[self.response])
         return 1 - a, a, np.where(used, (x >= self.kernel.centre).astype(np.int64), -1)
 
     def responses(self, block: Block) -> FloatArray:
