@@ -16,7 +16,7 @@ from reticent_server.certificate.pool import table_of, units
 from reticent_server.certificate.search import searched
 from reticent_server.domain.facts import DatasetFacts, Policy
 from reticent_server.domain.query import Privacy
-from reticent_server.domain.schema import ABSENT, Unit
+from reticent_server.domain.schema import ABSENT, ColumnKind, Unit
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.example import SCHEMA, rows
 from reticent_server.mechanisms import noisy_sum
@@ -98,6 +98,16 @@ def test_persons_of_the_pool_have_none_to_all_of_their_rows() -> None:
     """So that a count of all rows moves."""
     pool = units(facts_of(3), 32, 0)
     assert {int((~unit.missing[ABSENT]).sum()) for unit in pool} == {0, 1, 2, 3}
+
+
+def test_units_of_the_pool_lie_at_the_ends_and_in_the_middle_of_the_bounds() -> None:
+    """A cut, or a centre, is often there."""
+    facts = facts_of(1)
+    pool = units(facts, 64, 0)
+    for column in facts.schema.columns:
+        if column.kind is ColumnKind.NUMERIC:
+            cells = {float(unit.columns[column.name][0]) for unit in pool}
+            assert {column.lower, (column.lower + column.upper) / 2, column.upper} <= cells
 
 
 SELECTED = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsample_aggregate"}
