@@ -13,8 +13,6 @@ from support.kinds import r_cases, r_pooled
 
 OF_EVERY_RELEASE = {"check", "plot", "save", "summary", "to_frame"}
 NO_ANALYSES = {"clipped", "groups", "names", "nobs"}
-NOT_IN_R = {"mixedlm"}
-"""Served in Python alone: docs/how-to/from-r.md says so."""
 
 
 def test_the_answers_in_the_fixture_are_todays() -> None:
@@ -27,7 +25,7 @@ def test_the_answers_in_the_fixture_are_todays() -> None:
 
 def test_every_analysis_of_a_study_is_tried_in_r() -> None:
     public = {name for name in vars(Study) if not name.startswith("_")}
-    assert public - OF_EVERY_RELEASE - NO_ANALYSES - NOT_IN_R == set(r_cases.ANALYSES) - {"frame"}
+    assert public - OF_EVERY_RELEASE - NO_ANALYSES == set(r_cases.ANALYSES) - {"frame"}
     answered = {analysis for _, _, analysis, _ in r_cases.asked()}
     assert answered == set(r_cases.ANALYSES)
 
