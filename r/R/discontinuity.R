@@ -17,13 +17,19 @@ fuzzy_effect <- function(response, treatment, level = 0.95) {
   }
   J <- jump_of(response)
   D <- jump_of(treatment)
-  z <- stats::qnorm((1 + level) / 2)
-  up <- ratio_set(J, D, z)
-  J$value <- -J$value
-  ends <- c(up, -ratio_set(J, D, z))
-  value <- if (D$value != 0) -J$value / D$value else Inf
-  ends <- if (length(ends)) range(ends) else c(value, value)
+  value <- if (D$value != 0) J$value / D$value else Inf
+  ends <- ratio_interval(J, D, stats::qnorm((1 + level) / 2))
+  if (!length(ends)) ends <- c(value, value)
   data.frame(effect = value, conf.low = ends[1], conf.high = ends[2])
+}
+
+# The smallest interval that holds the set of ratios: the whole line where one of the two jumps has no errors.
+ratio_interval <- function(J, D, z) {
+  if (!all(is.finite(c(J$sampling, J$noise, D$sampling, D$noise)))) return(c(-Inf, Inf))
+  turned <- J
+  turned$value <- -J$value
+  ends <- c(ratio_set(J, D, z), -ratio_set(turned, D, z))
+  if (length(ends)) range(ends)
 }
 
 # A released jump: its value, and the standard errors of sampling and of noise.
