@@ -60,8 +60,8 @@ class DiscontinuityResults(Coefficients):
     def fuzzy(self, treatment: "DiscontinuityResults", alpha: float = 0.05) -> FuzzyEffect:
         """The effect of a treatment whose chance jumps at the cut-off: this jump over that of
         `treatment`, another release with the treatment as y and all else the same. The interval
-        (Anderson & Rubin's) holds however small that jump is, and is the whole line where one of the
-        two has no interval; costs nothing.
+        (Anderson & Rubin's) holds however small that jump is, and is the whole line where one of
+        the two has no interval; costs nothing.
 
         Raises ValueError where the two are not about the same records.
         """
