@@ -50,7 +50,7 @@ def releases() -> dict[str, Any]:
     rng = np.random.default_rng(23)
     x = rng.uniform(-10, 10, ROWS)
     treated = (rng.random(ROWS) < 0.2 + 0.5 * (x >= 0)) * 1.0
-    table = {
+    table: dict[str, Any] = {
         "x": x,
         "d": treated,
         "y": np.clip(0.1 * x + 0.8 * treated + rng.normal(size=ROWS), -20, 20),
