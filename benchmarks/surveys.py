@@ -2,10 +2,12 @@
 """Coverage and width of a survey's means, totals and regressions: `python -m benchmarks.surveys
 DIR`.
 
-DIR holds nhanes.csv (nhanes of R's survey without missing cholesterol: 7,846 people, 31 units in 15
-strata: SDMVPSU, SDMVSTRA, WTMEC2YR, chol, race, age, female) and apipop.csv (apipop of the same:
-6,194 schools in 57 counties, which are the units; without strata and weights: api00, meals, ell,
-enroll, cnum). A sample draws as many units as there are in each stratum, with replacement; the
+DIR holds any of nhanes.csv (nhanes of R's survey without missing cholesterol: 7,846 people, 31
+units in 15 strata: SDMVPSU, SDMVSTRA, WTMEC2YR, chol, race, age, female), nhanes2.csv (nhanes2 of
+PyPI's samplics, the survey of 1976 to 1980, without missing zinc and diabetes: 9,188 people, 62
+units in 31 strata: psuid, stratid, finalwgt, zinc, highbp, diabetes) and apipop.csv (apipop of R's
+survey: 6,194 schools in 57 counties, which are the units; without strata and weights: api00, meals,
+ell, enroll, cnum). A sample draws as many units as there are in each stratum, with replacement; the
 target is the whole table's estimate. Beside it the textbook's interval on the same sample (svymean,
 svytotal, svyglm with degf(design) degrees of freedom). Width: median over the textbook's.
 """
@@ -51,6 +53,7 @@ def designed(unit: str, strata: str | None, weight: str | None) -> dict[str, Any
 
 NHANES: dict[str, Any] = designed("SDMVPSU", "SDMVSTRA", "WTMEC2YR")
 API: dict[str, Any] = designed("cnum", None, None)
+NHANES2: dict[str, Any] = designed("psuid", "stratid", "finalwgt")
 SURVEYS = (
     Survey(
         "nhanes",
@@ -64,6 +67,20 @@ SURVEYS = (
             Mean("chol", "female == 1", **NHANES),
             Sum("chol", **NHANES),
             LinearRegression("chol ~ age + female", loss="squared", **NHANES),
+        ),
+    ),
+    Survey(
+        "nhanes2",
+        "psuid",
+        "stratid",
+        "finalwgt",
+        {"zinc": (30, 200), "highbp": (0, 1), "diabetes": (0, 1), "finalwgt": (0, 80_000)},
+        (
+            Mean("highbp", **NHANES2),
+            Mean("zinc", **NHANES2),
+            Sum("highbp", **NHANES2),
+            LinearRegression("zinc ~ highbp + diabetes", loss="squared", **NHANES2),
+            LinearRegression("highbp ~ diabetes", loss="squared", **NHANES2),
         ),
     ),
     Survey(
@@ -182,8 +199,9 @@ def measured(survey: Survey, table: dict[str, Any], rng: np.random.Generator) ->
 
 def main() -> None:
     rng = np.random.default_rng(1)
-    for survey in SURVEYS:
-        frame = pd.read_csv(Path(sys.argv[1]) / f"{survey.name}.csv")
+    folder = Path(sys.argv[1])
+    for survey in (each for each in SURVEYS if (folder / f"{each.name}.csv").exists()):
+        frame = pd.read_csv(folder / f"{survey.name}.csv")
         codes = {
             name: pd.factorize(frame[name], sort=True)[0]
             for name in (survey.unit, survey.strata)

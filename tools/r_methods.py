@@ -31,8 +31,13 @@ CLIENT = (
     "cox_zph",
     "dataset",
     "datasets",
+    "density_test",
+    "dynamic_effects",
+    "fuzzy_effect",
     "group_differences",
     "heterogeneity",
+    "honest_breakdown",
+    "honest_did",
     "meta",
     "plan",
     "pool",
@@ -60,6 +65,7 @@ STUDY = (
     "study_lasso",
     "study_main",
     "study_mediation",
+    "study_mixedlm",
     "study_ols",
     "study_partial_corr",
     "study_pca",
@@ -70,6 +76,7 @@ STUDY = (
     "study_select",
     "study_sem",
     "study_twin",
+    "variance_components",
 )
 """What is made of a released study for nothing."""
 FURTHER = {"study": "study_ols, study_iv, study_corr, study_robustness"}
@@ -142,6 +149,7 @@ METHODS = {
         "stats::coef",
         "stats::confint",
     ),
+    "reticent_study_mixedlm": ("print",),
     "reticent_study_pair": ("print", "stats::confint"),
     "reticent_study_pca": ("graphics::plot", "print"),
     "reticent_study_reliability": ("print", "stats::confint"),

@@ -72,7 +72,7 @@ print.summary.reticent_fit <- function(x, ...) {
   cat("Formula: ", x$fit$query$formula, "\n", sep = "")
   cat("Records: ", format(x$fit$result$n, big.mark = ","), "\n\n", sep = "")
   stats::printCoefmat(x$coefficients, has.Pvalue = TRUE, cs.ind = 1:3, tst.ind = 4, na.print = "-", ...)
-  lost <- plain_vector(x$fit$result$terms)[!estimable(x$fit)]
+  lost <- setdiff(plain_vector(x$fit$result$terms)[!estimable(x$fit)], first_look(x$fit))
   if (length(lost)) {
     cat(strwrap(paste0(
       "Not identifiable at this epsilon (collinear, constant or too rare): ",
@@ -162,6 +162,11 @@ tidy.reticent_fit <- function(x, conf.int = FALSE, conf.level = 0.95, exponentia
 
 glance.reticent_fit <- function(x, ...) {
   data.frame(nobs = x$result$n, epsilon = x$charged$epsilon, delta = x$charged$delta)
+}
+
+# Names of coefficients that the kind gives without intervals, whatever epsilon is: the lines of a discontinuity are to draw by.
+first_look <- function(object) {
+  if (identical(object$query$kind, "discontinuity")) plain_vector(object$result$terms)[-JUMP] else character()
 }
 
 # NA where a coefficient is not identifiable: an error would be read as a finding.

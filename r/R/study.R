@@ -3,7 +3,8 @@
 
 study_analyses <- paste(
   "Free from here on: study_ols, study_ridge, study_lasso, study_iv, study_corr, study_partial_corr, study_pca, study_factor,",
-  "study_mediation, study_robustness, study_select, study_r2, study_sem, study_reliability, study_icc, study_bland_altman, study_twin."
+  "study_mediation, study_robustness, study_select, study_r2, study_sem, study_reliability, study_icc, study_bland_altman, study_mixedlm,",
+  "study_twin."
 )
 
 check_study <- function(study) {

@@ -52,6 +52,14 @@ def test_the_summary_says_the_jump_first() -> None:
     assert text.index("Jump at 2") < text.index("x above 2")
 
 
+def test_coefficients_without_intervals_are_no_loss_to_the_noise() -> None:
+    text = str(released(estimable=[False, True, False, False]).summary())
+    assert "Intercept (a first look)" in text
+    assert "ot identifiable" not in text
+    lost = str(released(estimable=[False] * 4).summary())
+    assert "Not identifiable at this epsilon: x >= 2." in lost
+
+
 def test_the_lines_are_a_jump_apart_at_the_cutoff() -> None:
     axes = released().plot()
     below, above = (line.get_xydata() for line in axes.get_lines()[:2])

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Effects of fuzzy designs: the interval is the set of ratios that a test does not refute."""
 
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from reticent.results.fuzzy import Jump, fuzzy_effect
+from reticent.results.fuzzy import FuzzyEffect, Jump, fuzzy_effect
 
 Z = float(ndtri(0.975))
 CASES = [
@@ -39,6 +39,13 @@ def test_a_jump_of_treatment_that_is_not_told_from_none_leaves_every_effect() ->
     assert fuzzy_effect(Jump(0.1, 0.2, 0.1), Jump(0.1, 0.1, 0.1), 0.05).interval == (-inf, inf)
     found = fuzzy_effect(Jump(3.0, 0.1, 0.1), Jump(0.1, 0.1, 0.1), 0.05)
     assert found.interval == (-inf, inf), "two rays, to both sides: their smallest interval"
+
+
+@pytest.mark.parametrize("lost", [Jump(1.0, nan, nan), Jump(1.0, 0.1, nan)])
+def test_a_jump_without_an_interval_leaves_every_effect(lost: Jump) -> None:
+    told = Jump(2.0, 0.1, 0.1)
+    assert fuzzy_effect(lost, told, 0.05) == FuzzyEffect(0.5, (-inf, inf))
+    assert fuzzy_effect(told, lost, 0.05) == FuzzyEffect(2.0, (-inf, inf))
 
 
 @pytest.mark.parametrize("correlation", [-1.0, 0.0, 1.0])

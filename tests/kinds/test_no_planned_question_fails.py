@@ -29,7 +29,7 @@ from reticent_server.pipeline import planning
 from reticent_server.web.bodies import RequestBody
 from support.attacks.recorder import Served
 from support.installations.small import Installation, copied, opened
-from support.kinds.examples import QUERIES
+from support.kinds.examples import QUERIES, TWO_COLUMNS, with_second_clusters
 
 N = 40
 FAR = (0.0, 5e-324, 1e-300, -1e-18, 1e-18, 1e-9, -1.0, 1 - 1e-16, 1e9, 1e18, -1e300, 1e300)
@@ -138,7 +138,17 @@ def status(facts: DatasetFacts, plan: Plan, number: int) -> str:
 @pytest.mark.parametrize("most", [SHORT, pytest.param(MOST, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_question_that_can_be_planned_fails(facts: DatasetFacts, name: str, most: int) -> None:
-    for number, query in enumerate(spread(list(far_out(QUERIES[name])), most)):
+    ends(facts, QUERIES[name], most)
+
+
+@pytest.mark.parametrize("name", TWO_COLUMNS)
+def test_nor_one_by_two_columns_of_clusters(facts: DatasetFacts, name: str) -> None:
+    """On constant columns, on ends, and on columns that cross."""
+    ends(with_second_clusters(facts), TWO_COLUMNS[name], SHORT)
+
+
+def ends(facts: DatasetFacts, asked: Any, most: int) -> None:
+    for number, query in enumerate(spread(list(far_out(asked)), most)):
         privacy = PRIVACIES[number % len(PRIVACIES)]
         plan = planned(facts, query, *privacy)
         if plan is not None:
@@ -168,6 +178,18 @@ def test_no_table_makes_a_question_fail(facts: DatasetFacts, name: str, alike: s
     """Steps follow what was released before, and so does their price: of a column with one value,
     too, it is no more than what was paid.
     """
+    ends_alike(facts, QUERIES[name], alike)
+
+
+@pytest.mark.parametrize("alike", ALIKE)
+@pytest.mark.parametrize("name", TWO_COLUMNS)
+def test_nor_where_two_columns_of_clusters_are_alike(
+    facts: DatasetFacts, name: str, alike: str
+) -> None:
+    ends_alike(with_second_clusters(facts), TWO_COLUMNS[name], alike)
+
+
+def ends_alike(facts: DatasetFacts, query: Any, alike: str) -> None:
     facts = replace(facts, n=MANY)
     rows: dict[str, Any] = {}
     for c in facts.schema.columns:
@@ -179,7 +201,7 @@ def test_no_table_makes_a_question_fail(facts: DatasetFacts, name: str, alike: s
     engine = LocalEngine(lambda _: served, served, cache_bytes=0, threads=1, block_rows=1 << 12)
     try:
         for privacy in ((1.0, 1e-6), (100.0, 1e-6)):
-            plan = planned(facts, QUERIES[name], *privacy)
+            plan = planned(facts, query, *privacy)
             if plan is not None:
                 reservation = Reservation("r", facts.version_id, plan.cost, "")
                 assert engine.execute(plan, reservation).status in {"reply", "no_reply"}, privacy

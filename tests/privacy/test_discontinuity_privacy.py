@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reticent_server.domain.cost import RHO_UNITS
-from reticent_server.domain.steps import FloatArray, QuantileTree, VectorSum, multiplied
+from reticent_server.domain.steps import FloatArray, GramSum, QuantileTree, multiplied
 from reticent_server.kinds.discontinuity.kind import KIND, Discontinuity
 from reticent_server.kinds.discontinuity.local_fit import basis
 from reticent_server.mechanisms import quantile_tree
@@ -71,9 +71,9 @@ def test_sums_attain_what_is_charged(name: str, known: bool) -> None:
             assert least <= share <= 1 + 1e-9, (name, step.label)
 
 
-LEAST = {"moments": 0.7, "lengths": 0.9, "jump": 0.999}
-"""Of moments: no record is opposite to another, as weights have one sign; two at the cut-off, one
-on each side, are at a right angle. A yes or no does not reach every cut.
+LEAST = {"moments": 0.999, "lengths": 0.9, "jump": 0.99}
+"""Of moments: two records at the cut-off, one on each side, are at a right angle. A yes or no does
+not reach every cut, and the ends of a declared range not quite.
 """
 
 
@@ -92,15 +92,19 @@ def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: str, s
 def test_moments_are_longest_at_the_cutoff(order: int) -> None:
     """And as long as is charged there, so that the sum shortens none."""
     plan: Any = KIND.plan(facts(2000), Discontinuity("y", "x", 0.0, 3.0, order=order), offer(1))
-    v = np.linspace(0, 1, 20_001)
-    lengths = np.abs((1 - v) * basis(order).values(v))
-    assert np.allclose(lengths[:, 0] ** 2, np.arange(1, 2 * order + 2))
-    assert np.all(lengths <= lengths[:, :1] + 1e-12)
     rows = plan.moment_rows
-    at = np.concatenate(
-        [np.array(rows.scales) * lengths[:, 0], rows.weight * lengths[: order + 1, 0]]
-    )
-    assert rows.clip == pytest.approx(float(np.linalg.norm(at)), rel=1e-12)
+    v = np.linspace(0, 1, 20_001)
+    squares = (1 - v) * (np.sum(basis(order).values(v) ** 2, axis=0) + rows.weight**2)
+    assert squares[0] == pytest.approx(rows.clip**2, rel=1e-12)
+    assert np.all(squares <= squares[0])
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_basis_is_orthonormal_for_the_kernel(order: int) -> None:
+    v = (np.arange(200_000) + 0.5) / 200_000
+    q = basis(order).values(v)
+    assert np.allclose((q * 2 * (1 - v)) @ q.T / len(v), np.eye(order + 1), atol=1e-8)
+    assert np.allclose(basis(order).at_cutoff ** 2, np.arange(1, order + 2))
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -117,5 +121,5 @@ def test_records_out_of_use_and_cells_that_are_no_numbers_contribute_nothing(nam
             values = multiplied(made)
             none = values == -1 if step.label == "lengths" else (values == 0) | ~np.isfinite(values)
             assert none[..., lost].all(), step.label
-            if isinstance(part, VectorSum):
+            if isinstance(part, GramSum):
                 assert np.isfinite(values[..., ~lost]).all()

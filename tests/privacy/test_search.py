@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -23,7 +24,7 @@ from reticent_server.mechanisms import noisy_sum
 from reticent_server.pipeline import planning
 from reticent_server.web.bodies import RequestBody
 from support.attacks.seeded_noise import seed_noise
-from support.kinds.examples import QUERIES
+from support.kinds.examples import QUERIES, TWO_COLUMNS, with_second_clusters
 
 N = 300
 ROOM = 1 + 1e-9  # relative: a distance in float64
@@ -81,17 +82,34 @@ def test_nor_of_a_large_pool_at_any_epsilon(
         search(facts, planned(facts, QUERIES[name], epsilon), size=48, seed=seed)
 
 
+@pytest.mark.parametrize("name", TWO_COLUMNS)
+def test_nor_by_two_columns_of_clusters(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows alone: errors of persons are by person."""
+    seed_noise(monkeypatch, name)
+    assert planned(with_second_clusters(facts_of(3)), TWO_COLUMNS[name], 1.0) is None
+    facts = with_second_clusters(facts_of(1))
+    plan = planned(facts, TWO_COLUMNS[name], 1.0)
+    assert plan is not None
+    search(facts, plan, size=16)
+
+
 def search(facts: DatasetFacts, plan: Any, size: int, seed: int = 0) -> None:
     """Searches a plan's steps of sums; None, of what this data set is refused, has none."""
     if plan is None:
         return
     found = list(
-        searched(plan, table_of(facts, rows(facts.slots)), units(facts, size, seed)),
+        searched(plan, table_of(facts, cells(facts)), units(facts, size, seed)),
     )
     for step in found:
         assert step.loss <= step.charged * ROOM, step
     noisy = [step.loss / step.charged for step in found if step.loss > 0]
     assert not noisy or max(noisy) > LEAST
+
+
+def cells(facts: DatasetFacts) -> dict[str, Any]:
+    """The example's rows; a second column of clusters crosses the first."""
+    found = rows(facts.slots)
+    return found | {"j": (found["k"] * 3 + np.arange(facts.slots) // 10) % 10}
 
 
 def test_persons_of_the_pool_have_none_to_all_of_their_rows() -> None:

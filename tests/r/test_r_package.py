@@ -13,10 +13,11 @@ from support.tables.houses import write_houses
 
 ROOT = Path(__file__).resolve().parents[2]
 BY_HAND = {
-    "brier_score", "cohens_kappa", "dataset", "group_differences", "meta", "plan", "pooled",
-    "predict_survival", "private_lm", "release", "reticent_client", "study_corr", "study_group",
-    "study_icc", "study_iv", "study_lasso", "study_mediation", "study_ols", "study_pca",
-    "study_reliability", "study_robustness", "study_select", "study_sem", "study_twin", "table_one",
+    "brier_score", "cohens_kappa", "dataset", "density_test", "fuzzy_effect", "group_differences",
+    "honest_did", "meta", "plan", "pooled", "predict_survival", "private_lm", "release",
+    "reticent_client", "study_corr", "study_group", "study_icc", "study_iv", "study_lasso",
+    "study_mediation", "study_mixedlm", "study_ols", "study_pca", "study_reliability",
+    "study_robustness", "study_select", "study_sem", "study_twin", "table_one",
 }  # fmt: skip
 CURATOR = """\
 reticent init

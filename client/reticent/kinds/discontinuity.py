@@ -38,6 +38,11 @@ class DiscontinuityResults(Coefficients):
         return float(self.params[_JUMP])
 
     @property
+    def first_look(self) -> tuple[str, ...]:
+        """All but the jump: the lines are to draw by."""
+        return tuple(name for i, name in enumerate(self.names) if i != _JUMP)
+
+    @property
     def standard_error(self) -> float:
         """Of the jump: sampling and privacy noise."""
         return float(self.bse[_JUMP])
@@ -55,7 +60,8 @@ class DiscontinuityResults(Coefficients):
     def fuzzy(self, treatment: "DiscontinuityResults", alpha: float = 0.05) -> FuzzyEffect:
         """The effect of a treatment whose chance jumps at the cut-off: this jump over that of
         `treatment`, another release with the treatment as y and all else the same. The interval
-        (Anderson & Rubin's) holds however small that jump is; costs nothing.
+        (Anderson & Rubin's) holds however small that jump is, and is the whole line where one of
+        the two has no interval; costs nothing.
 
         Raises ValueError where the two are not about the same records.
         """

@@ -103,7 +103,8 @@ def coefficient_rows(fit: Coefficients) -> list[tuple[str, ...]]:
         parts = map(number, (coef, bse, privacy, sampling))
         if not ok:
             # No error, no z and no interval: they would be read as a finding.
-            rows.append((f"{name} (not identifiable)", number(coef), *["–"] * 7))
+            why = "a first look" if name in fit.first_look else "not identifiable"
+            rows.append((f"{name} ({why})", number(coef), *["–"] * 7))
             continue
         z_text = f"{z:.2f}" if np.isfinite(z) else "–"
         rows.append((name, *parts, z_text, probability(p), number(lower), number(upper)))
@@ -158,6 +159,8 @@ def _verdict(fit: Coefficients, i: int) -> str:
     """What the noise has done to a coefficient; empty: little."""
     bse, privacy, sampling = (float(v[i]) for v in (fit.bse, fit.privacy_bse, fit.sampling_bse))
     lower, upper = fit.conf_int()[i]
+    if fit.names[i] in fit.first_look:
+        return ""
     if not fit.estimable[i]:
         return "lost"
     if not np.isfinite([fit.params[i], bse, privacy]).all():

@@ -46,6 +46,11 @@ class Coefficients(Release):
         return self._errors("privacy_standard_errors")
 
     @property
+    def first_look(self) -> tuple[str, ...]:
+        """Names of coefficients that this kind gives without intervals, whatever epsilon is."""
+        return ()
+
+    @property
     def sampling_bse(self) -> Vector:
         """(p,) what sampling alone gives: √(bse² − privacy_bse²)."""
         variance = np.asarray(self.bse) ** 2 - np.asarray(self.privacy_bse) ** 2

@@ -10,11 +10,11 @@ s_J s_D in absolute value; their noises η are independent. So
 and {θ : (Ĵ − θ D̂)² ≤ z² V(θ)} holds the effect with probability 1 − α or more, however small D is
 (Anderson & Rubin 1949; Fieller 1954). The set is solved for θ ≥ 0 and θ ≤ 0, a quadratic
 inequality each. Its smallest interval is given: it is the whole line where the jump of treatment
-cannot be distinguished from 0.
+cannot be distinguished from 0, or where one of the two jumps has no interval of its own.
 """
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,11 +22,18 @@ from scipy.special import ndtri
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """A released jump: its value, and the standard errors of sampling and of noise."""
+    """A released jump: its value, and the standard errors of sampling and of noise, NaN where it
+    has none.
+    """
 
     value: float
     sampling: float
     noise: float
+
+    @property
+    def known(self) -> bool:
+        """Whether it has errors."""
+        return isfinite(self.sampling) and isfinite(self.noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,13 @@ class FuzzyEffect:
 
 def fuzzy_effect(response: Jump, treatment: Jump, alpha: float) -> FuzzyEffect:
     """The ratio of two jumps with its interval of level 1 − alpha."""
+    value = response.value / treatment.value if treatment.value else inf
+    if not (response.known and treatment.known):
+        return FuzzyEffect(value, (-inf, inf))
     z = float(ndtri(1 - alpha / 2))
     up = _set(response, treatment, z)
     down = _set(Jump(-response.value, response.sampling, response.noise), treatment, z)
     ends = [*up, *(-end for end in down)]
-    value = response.value / treatment.value if treatment.value else inf
     return FuzzyEffect(value, (min(ends), max(ends)) if ends else (value, value))
 
 

@@ -73,6 +73,14 @@ analyses <- list(
       p_values = as.data.frame(found)$p.value, intervals = confint(found)
     )
   },
+  mixedlm = function(...) {
+    fit <- study_mixedlm(...)
+    rows <- variance_components(fit, level = 0.9)
+    c(fit_parts(fit), list(
+      estimand = fit$result$estimand, components = rows$estimate, components_errors = rows$std.error,
+      components_intervals = rows[c("conf.low", "conf.high")]
+    ))
+  },
   ols = function(...) fit_parts(study_ols(...)),
   partial_corr = function(...) {
     found <- study_partial_corr(...)

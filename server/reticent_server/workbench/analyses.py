@@ -16,6 +16,7 @@ from reticent_server.errors import InvalidQuery, InvalidRequest
 from reticent_server.workbench.controls import listed_texts
 
 if TYPE_CHECKING:  # imported where a study is read: three tenths of a second
+    from reticent._study.agreement import AgreementEstimates
     from reticent._study.fit import StudyFit
     from reticent.kinds.study import Study
 
@@ -252,6 +253,41 @@ def _reliability(study: "Study", items: list[str]) -> Json:
     }
 
 
+def _mixed(study: "Study", formula: str, constant: list[str] | None) -> Json:
+    fit = study.mixedlm(formula, constant or ())
+    ends = fit.components_conf_int()
+    rows = [
+        {
+            "term": name,
+            "estimate": _number(value),
+            "standard_error": _number(fit.components_bse[name]),
+            "confidence_interval": _numbers(ends[name]),
+        }
+        for name, value in fit.components.items()
+    ]
+    return _fit(fit) | {"variance_components": rows}
+
+
+def _intraclass(study: "Study", raters: list[str]) -> Json:
+    return _agreement(study, study.icc(raters))
+
+
+def _limits(study: "Study", x: str, y: str) -> Json:
+    return _agreement(study, study.bland_altman(x, y))
+
+
+def _agreement(study: "Study", found: "AgreementEstimates") -> Json:
+    return {
+        "measures": list(found.names),
+        "estimates": _numbers(found.values),
+        "standard_errors": _numbers(found.bse),
+        "privacy_standard_errors": _numbers(found.privacy_bse),
+        "confidence_intervals": _intervals(found.conf_int()),
+        "n": study.nobs,
+        "warnings": [*found.notes, *study.result["warnings"]],
+    }
+
+
 def _robustness(study: "Study", base: str, variations: list[str], term: str | None) -> Json:
     curve = study.robustness(base, variations, term)
     at = [fit.names.index(curve.term) for fit in curve.fits]
@@ -372,6 +408,41 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
                 AnalysisField("items", "Items", "Between commas.", "names", is_list=True),
             ),
             _reliability,
+        ),
+        StudyAnalysis(
+            "agreement", "Agreement", "How alike are several raters or readings?", "icc",
+            "Intraclass correlations, from the study's moments; nothing more is charged",
+            (
+                AnalysisField(
+                    "raters", "Raters", "Columns in the same units, between commas.", "names",
+                    is_list=True,
+                ),
+            ),
+            _intraclass,
+        ),
+        StudyAnalysis(
+            "limits", "Limits of agreement", "By how much do two methods differ?", "bland_altman",
+            "Bland and Altman's limits, from the study's moments; nothing more is charged",
+            (_X, _Y),
+            _limits,
+        ),
+        StudyAnalysis(
+            "mixed", "Mixed model", "How does y change with x, persons having levels of their own?",
+            "mixedlm",
+            "A random intercept of every person, from the study's moments; nothing more is charged",
+            (
+                AnalysisField(
+                    "formula", "Formula",
+                    "Such as y ~ x, of a study of persons that has mean(y) beside y, and so on.",
+                    adds="formula",
+                ),
+                AnalysisField(
+                    "constant", "The same in all rows of a person",
+                    "Columns that need no mean, between commas.", "names", is_list=True,
+                    is_needed=False,
+                ),
+            ),
+            _mixed,
         ),
         StudyAnalysis(
             "robustness", "Robustness", "Does a coefficient hold in other specifications?",

@@ -22,10 +22,12 @@ from reticent_server.domain.query import Privacy
 from reticent_server.errors import CallerLeft
 from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
+from reticent_server.web.tables import shown
 from reticent_server.workbench.analyses import ANALYSES, study_of
 from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
 from support.installations.bench import Bench, Browser
 from support.installations.small import Installation, copied, opened
+from support.kinds import r_cases
 
 VARIABLES = ("y", "x", "k", "C(g)", "b")
 ASKED: Mapping[str, dict[str, str]] = {
@@ -35,11 +37,15 @@ ASKED: Mapping[str, dict[str, str]] = {
     "instruments": {"formula": "y ~ x + b | k + b"},
     "structural": {"model": "y ~ a*x + b; x ~ c*k; ac := a*c"},
     "reliability": {"items": "y, x, k"},
+    "agreement": {"raters": "y, x"},
+    "limits": {"x": "y", "y": "x"},
     "mediation": {"x": "k", "mediator": "x", "y": "y", "controls": "b"},
     "robustness": {"base": "y ~ x", "variations": "+ k\n+ g, y ~ x + k + b", "term": ""},
     "selection": {"response": "y", "candidates": ""},
 }
-"""What is asked of each analysis: a new one fails until it is here."""
+"""What is asked of each analysis of rows: a new one fails until it is here."""
+OF_PERSONS = {"mixed": {"formula": "y ~ x0 + own", "constant": "own"}}
+"""What is asked of a study of persons with several rows."""
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +107,12 @@ def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
     bench, study, _ = studies
     ana, before = signed(bench, "ana"), spent(bench)
     done: list[str] = []
-    assert set(ASKED) == set(ANALYSES)
-    for name in ANALYSES:
+    assert set(ASKED) | set(OF_PERSONS) == set(ANALYSES)
+    for name in ASKED:
         done = done_of(compute(ana, study, name, done))
-    assert len(done) == len(ANALYSES)
+    assert len(done) == len(ASKED)
     shown = ana.get(f"{path(study)}?{urlencode({'done': done}, doseq=True)}").text
-    for number, analysis in enumerate(ANALYSES.values(), 1):
+    for number, analysis in enumerate((ANALYSES[name] for name in ASKED), 1):
         assert f"{number}. {analysis.label}" in shown
         assert html.escape(analysis.answers, quote=True).replace("&#x27;", "&#39;") in shown
     assert spent(bench) == before
@@ -117,7 +123,7 @@ def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
 def test_numbers_are_the_client_s(studies: Any) -> None:
     _, study, _ = studies
     own = Study(study)
-    made = {k: each.run(study_of(study, ""), ASKED[k]) for k, each in ANALYSES.items()}
+    made = {k: ANALYSES[k].run(study_of(study, ""), texts) for k, texts in ASKED.items()}
     fit, iv = own.ols("y ~ x + g"), own.iv("y ~ x + b | k + b")
     assert made["regression"]["coefficients"] == list(fit.params)
     assert made["regression"]["standard_errors"] == list(fit.bse)
@@ -130,6 +136,10 @@ def test_numbers_are_the_client_s(studies: Any) -> None:
     assert made["partial"]["correlations"] == [own.partial_corr("y", "x", ["k", "g"]).value]
     effects = own.mediation("k", "x", "y", ["b"])
     assert made["mediation"]["estimates"] == list(effects.values)
+    assert made["agreement"]["estimates"] == list(own.icc(["y", "x"]).values)
+    limits = own.bland_altman("y", "x")
+    assert made["limits"]["measures"] == list(limits.names)
+    assert made["limits"]["confidence_intervals"] == limits.conf_int().tolist()
     curve = own.robustness("y ~ x", ["+ k", "+ g", "y ~ x + k + b"])
     assert made["robustness"]["specifications"] == list(curve.formulas)
     assert made["robustness"]["coefficients"] == list(curve.values)
@@ -138,15 +148,39 @@ def test_numbers_are_the_client_s(studies: Any) -> None:
     assert made["selection"]["ranking"]["bic"] == [bic for _, bic in best.ranking]
 
 
+def test_a_random_intercept_is_of_a_study_of_persons(studies: Any) -> None:
+    """Its numbers are the client's, on the page too; a study of rows is told what to ask."""
+    bench, study, _ = studies
+    fixture = json.loads(r_cases.FIXTURE.read_text("utf-8"))["studies"]["means"]
+    analysis, texts = ANALYSES["mixed"], OF_PERSONS["mixed"]
+    fit = Study(fixture).mixedlm("y ~ x0 + own", ["own"])
+    made = analysis.run(study_of(fixture, ""), texts)
+    assert made["coefficients"] == list(fit.params)
+    assert made["standard_errors"] == list(fit.bse)
+    rows = {each["term"]: each for each in made["variance_components"]}
+    assert {name: each["estimate"] for name, each in rows.items()} == dict(fit.components)
+    low, high = fit.components_conf_int()["icc"]
+    assert rows["icc"]["confidence_interval"] == [low, high]
+    assert f"{fit.icc:.4g}" in str(shown({**fixture, "result": made}))
+    call = 'mixedlm("y ~ x0 + own", ["own"])'
+    assert analysis.python(texts, "study") == f"print(study.{call})"
+    assert analysis.r(texts, "study") == 'print(study_mixedlm(study, "y ~ x0 + own", c("own")))'
+    fields = {"f.formula": "y ~ x", "f.constant": ""}
+    asked = urlencode({"analysis": "mixed", "run": "1", **fields})
+    refused = signed(bench, "ana").get(f"{path(study)}?{asked}")
+    assert refused.status_code == 422
+    assert "of persons with several rows" in refused.text
+
+
 def test_a_script_makes_the_same_numbers(studies: Any) -> None:
     """The lines of the Python file, run on the release; the R file calls the same functions."""
     bench, study, grouped = studies
     ana = signed(bench, "ana")
-    done = [done_of(compute(ana, study, name))[0] for name in ANALYSES]
+    done = [done_of(compute(ana, study, name))[0] for name in ASKED]
     every = urlencode({"done": done}, doseq=True)
     script = ana.get(f"{path(study)}/export/python?{every}").text
     lines = [line for line in script.splitlines() if line.startswith("print(release.")]
-    assert len(lines) == len(ANALYSES)
+    assert len(lines) == len(ASKED)
     for line in lines:
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(line, {"release": Study(study)})

@@ -118,6 +118,19 @@ def _mediation(study: Study, **arguments: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _mixed(study: Study, **arguments: Any) -> dict[str, Any]:
+    fit = study.mixedlm(**arguments)
+    return {
+        **fit_of(fit),
+        "estimand": fit.result["estimand"],
+        "components": list(fit.components.values()),
+        "components_errors": list(fit.components_bse.values()),
+        "components_intervals": [
+            [_end(end) for end in ends] for ends in fit.components_conf_int(0.1).values()
+        ],
+    }
+
+
 def _robustness(study: Study, **arguments: Any) -> dict[str, Any]:
     found = study.robustness(**arguments)
     return {
@@ -190,6 +203,7 @@ ANALYSES: Mapping[str, Callable[..., dict[str, Any]]] = {
     "lasso": _lasso,
     "main": lambda study: fit_of(study.main),
     "mediation": _mediation,
+    "mixedlm": _mixed,
     "ols": lambda study, formula: fit_of(study.ols(formula)),
     "partial_corr": _partial,
     "pca": _pca,
@@ -328,6 +342,19 @@ def asked() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
         yield "filled", None, ols, {"formula": formula}
     for name in r_studies.OF_PERSONS:
         yield from _of_persons(name)
+    yield from _with_means()
+
+
+def _with_means() -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
+    for study, formula, constant in (
+        ("means", "y ~ x0 + x1 + own", ["own"]), ("means", "y ~ x0", []), ("means", "y ~ 1", []),
+        ("means", "y ~ own + x1", ["own"]), ("means", "y ~ 0 + x0", []),
+        ("means", "y ~ x0 | x1", []), ("means", "y ~ x0 + own", []),
+        ("means", "own ~ x0", ["own"]), ("means", "y ~ x0", ["nothing"]),
+        ("means_noisy", "y ~ x0 + x1", []), ("persons", "y ~ x0 + x1", []),
+        ("within", "y ~ x0", []), (HOUSES, "size ~ grade", []),
+    ):  # fmt: skip
+        yield study, None, "mixedlm", {"formula": formula, "constant": constant}
 
 
 def _of_persons(name: str) -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:

@@ -68,11 +68,26 @@ def releases() -> dict[str, Any]:
     }
     holes = {name: gone if name == "filled" else {} for name in asked}
     found = {name: _released(table, holes[name], *each) for name, each in asked.items()}
-    return found | {name: _of_persons(effects) for name, effects in OF_PERSONS.items()}
+    found |= {name: _of_persons(effects) for name, effects in OF_PERSONS.items()}
+    return found | {name: _with_means(epsilon) for name, epsilon in WITH_MEANS.items()}
 
 
 OF_PERSONS: dict[str, Literal["person"] | None] = {"persons": None, "within": "person"}
 """Studies of a panel of persons with several rows, and their effects."""
+
+
+WITH_MEANS = {"means": 8.0, "means_noisy": 0.05}
+"""Studies of columns and their person means, for random intercepts, and their epsilon."""
+
+
+def _with_means(epsilon: float) -> dict[str, Any]:
+    table, absent = panel(19, 5_000, 4, levels=False, correlation=0.0)
+    own = np.random.default_rng(20).normal(size=5_000).repeat(4) * ~absent
+    table = {**table, "y": table["y"] + 0.4 * own, "own": own}
+    query = Study(("y", "mean(y)", "x0", "mean(x0)", "x1", "mean(x1)", "own"))
+    plan = KIND.plan(facts_of(table, absent, 4), query, plain.offer(epsilon))
+    result = drive(plan.run(), plain.persons_block(table, absent)).result
+    return dict(plain.read(query, result).release)
 
 
 def _of_persons(effects: Literal["person"] | None) -> dict[str, Any]:

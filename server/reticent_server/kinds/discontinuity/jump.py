@@ -21,7 +21,7 @@ from reticent_server.fitting.trust.thresholds import RESOLVED
 from reticent_server.kinds.discontinuity.local_fit import (
     ABOVE,
     BELOW,
-    SideMomentsMap,
+    SideGramMap,
     Window,
     basis,
 )
@@ -38,8 +38,8 @@ _JUMP = 1  # place of the jump among the coefficients
 @dataclass(frozen=True, slots=True, eq=False)
 class FirstLook:
     """What the first sums say. gram: (2, k + 1, k + 1), by side, as the others; lines: (2, k + 1)
-    of y less the centre, on q. noise: standard deviations of m (2k + 1,) and of T. known: whether
-    both sides' G is clear of its noise.
+    of y less the centre, on q. noise: standard deviations of G's places (d,), as `Basis.units` has
+    them, and of T. known: whether both sides' G is clear of its noise.
     """
 
     order: int
@@ -52,22 +52,20 @@ class FirstLook:
 
     @classmethod
     def of(
-        cls, values: FloatArray, rows: SideMomentsMap, noise: tuple[FloatArray, float]
+        cls, values: FloatArray, rows: SideGramMap, noise: tuple[FloatArray, float]
     ) -> "FirstLook":
-        """From the released sum of a SideMomentsMap."""
+        """From the released Gram matrix of a SideGramMap."""
         k, reach = rows.window.order, rows.window.reach
-        by_side = values.reshape(-1, 2).T
-        m = by_side[:, : 2 * k + 1] / np.array(rows.scales)
-        T = by_side[:, 2 * k + 1 :] / rows.weight
-        of_products = basis(k).products
-        G = np.einsum("sl,ljk->sjk", m, of_products)
+        by_side = np.stack([values[side::2, side::2] for side in (BELOW, ABOVE)])
+        G, T = by_side[:, :-1, :-1], by_side[:, :-1, -1] / rows.weight
+        count = 2 * max(float(G[:, 0, 0].sum()), 1.0)
         values, vectors = np.linalg.eigh(G)
         least = _noise_along(vectors, k, noise[0])
         known = bool(np.all(trust.clear(values, least)))
         floored = np.maximum(values, RESOLVED.value * np.maximum(least, _LEAST))
         G = np.einsum("sjk,sk,slk->sjl", vectors, floored, vectors)
         lines = reach * np.linalg.solve(G, T[..., None])[..., 0]
-        return cls(k, G, lines, noise, reach, 2 * max(float(m[:, 0].sum()), 1.0), known)
+        return cls(k, G, lines, noise, reach, count, known)
 
     @classmethod
     def expected(
@@ -121,7 +119,7 @@ class FirstLook:
         """
         b, w, total = basis(self.order), self.weights, 0.0
         for G, weight, line in zip(self.gram, w, self.lines, strict=True):
-            C = np.einsum("l,ljk->ljk", self.noise[0], b.products)
+            C = np.einsum("l,ljk->ljk", self.noise[0], b.units)
             bent = np.einsum("ljk,k->lj", C, line)
             root = np.linalg.inv(G)
             moved = added * (root @ b.at_cutoff) / (b.at_cutoff @ root @ b.at_cutoff)
@@ -137,7 +135,7 @@ class FirstLook:
         b = basis(self.order)
         found = []
         for G, line in zip(self.gram, self.lines, strict=True):
-            bent = np.einsum("l,ljk,k->lj", self.noise[0], b.products, line)
+            bent = np.einsum("l,ljk,k->lj", self.noise[0], b.units, line)
             noise = (self.reach * self.noise[1]) ** 2 * np.eye(len(G)) + bent.T @ bent
             root = np.linalg.inv(G)
             found.append(root @ (noise + residual**2 * G[0, 0] * b.squares) @ root)
@@ -146,7 +144,7 @@ class FirstLook:
 
 def _noise_along(vectors: FloatArray, order: int, sds: FloatArray) -> FloatArray:
     """(2, k + 1) standard deviations of vᵀGv, v the columns of `vectors` by side."""
-    along = np.einsum("sjr,ljk,skr->lsr", vectors, basis(order).products, vectors)
+    along = np.einsum("sjr,ljk,skr->lsr", vectors, basis(order).units, vectors)
     return np.asarray(np.sqrt(np.einsum("l,lsr->sr", sds**2, along**2)))
 
 
@@ -287,9 +285,7 @@ def _to_terms(window: Window) -> FloatArray:
     c, h = window.kernel.centre, window.kernel.width
     powers = np.arange(k + 1)
     # coefficients of 1, x − c, (x − c)² …: v is (c − x)/h below the cut-off, (x − c)/h above it
-    below, above = (
-        b.powers[: k + 1, : k + 1].T * (sign / h) ** powers[:, None] for sign in (-1.0, 1.0)
-    )
+    below, above = (b.powers.T * (sign / h) ** powers[:, None] for sign in (-1.0, 1.0))
     rows = np.stack([np.hstack([below, 0 * below]), np.hstack([-below, above])], axis=1)
     M = rows.reshape(2 * (k + 1), -1)
     M[0] -= c * M[2]

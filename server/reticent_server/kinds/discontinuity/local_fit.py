@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local polynomials on the two sides of a cut-off, by moments in an orthonormal basis.
+"""Local polynomials on the two sides of a cut-off, by Gram matrices in an orthonormal basis.
 
 A record in use at the distance v = |x − c|/h < 1 from the cut-off has the weight a = 1 − v. The
 polynomials q_0, q_1, … are orthonormal for the weight 2(1 − v) on [0, 1], so that
 
-    q_l(0)² = l + 1,   a|q_l(v)| ≤ √(l + 1),
+    q_l(0)² = l + 1,   a Σ_{l≤k} q_l(v)² ≤ (k + 1)(k + 2)/2,
 
 and the Gram matrix of q_0 … q_k on one side, G = Σ a q qᵀ, is about Σa times I where records are
-spread evenly. It is linear in the moments m_l = Σ a q_l, l ≤ 2k:  G = Σ_l m_l C_l with public C_l.
-The value at the cut-off of the least-squares polynomial of y is Σ_i ℓ_i y_i, with
+spread evenly. The value at the cut-off of the least-squares polynomial of y is Σ_i ℓ_i y_i, with
 ℓ_i = a_i wᵀq(v_i) and w = G⁻¹q(0).
 
 Sources: Fan & Gijbels (1996), chapter 3 (equivalent kernels); Szegő (1975), chapter 4 (Jacobi
@@ -35,18 +34,19 @@ _NODES = 16  # of a Gauss rule, exact for products of three polynomials of degre
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Basis:
-    """q_0 … q_2k. powers: (2k + 1, 2k + 1), the coefficients of 1, v, v² … of each. products: (2k +
-    1, k + 1, k + 1), the matrices C_l. squares: (k + 1, k + 1), Σ a² q qᵀ over Σa of evenly spread
-    records.
+    """q_0 … q_k. powers: (k + 1, k + 1), the coefficients of 1, v, v² … of each. squares: (k + 1,
+    k + 1), Σ a² q qᵀ over Σa of evenly spread records. units: (d, k + 1, k + 1), the symmetric
+    matrices with a 1 in one place of the upper triangle, and its mirror; on_diagonal: (d,).
     """
 
     order: int
     powers: FloatArray
-    products: FloatArray
     squares: FloatArray
+    units: FloatArray
+    on_diagonal: NDArray[np.bool_]
 
     def values(self, v: FloatArray) -> FloatArray:
-        """(2k + 1, rows)."""
+        """(k + 1, rows)."""
         return np.asarray(self.powers @ v ** np.arange(len(self.powers))[:, None])
 
     @property
@@ -58,7 +58,7 @@ class Basis:
     @property
     def at_cutoff(self) -> FloatArray:
         """q(0) (k + 1,)."""
-        return np.asarray(self.powers[: self.order + 1, 0])
+        return np.asarray(self.powers[:, 0])
 
 
 @lru_cache(maxsize=8)
@@ -66,15 +66,17 @@ def basis(order: int) -> Basis:
     """Of polynomials of degree k = `order` on each side."""
     x, weight = roots_jacobi(_NODES, 1.0, 0.0)  # (1 − x) on [−1, 1]
     v, weight = (1 + x) / 2, weight / 2  # 2(1 − v) on [0, 1]
-    monomials = v ** np.arange(2 * order + 1)[:, None]
+    monomials = v ** np.arange(order + 1)[:, None]
     root = np.linalg.cholesky((monomials * weight) @ monomials.T)
     powers = np.linalg.inv(root)
     powers *= np.sign(powers[:, :1])  # positive at the cut-off
     q = powers @ monomials
-    low = q[: order + 1]
-    products = np.einsum("r,lr,jr,kr->ljk", weight, q, low, low)
-    squares = np.einsum("r,jr,kr->jk", weight * (1 - v), low, low)
-    return Basis(order, powers, products, squares)
+    squares = np.einsum("r,jr,kr->jk", weight * (1 - v), q, q)
+    rows, columns = np.triu_indices(order + 1)
+    units = np.zeros((len(rows), order + 1, order + 1))
+    places = np.arange(len(rows))
+    units[places, rows, columns] = units[places, columns, rows] = 1.0
+    return Basis(order, powers, squares, units, rows == columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,31 +106,26 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class SideMomentsMap:
-    """A record's (s_l a q_l, t a q_j z), l ≤ 2k, j ≤ k, in the places of its side. scales: s (2k +
-    1,). weight: t.
-    """
+class SideGramMap:
+    """A record's √a (q_0, …, q_k, t z) in the places of its side. weight: t."""
 
     window: Window
-    scales: tuple[float, ...]
     weight: float
 
     @property
     def clip(self) -> float:
         """The length of none is larger: that of a record at the cut-off with |z| = 1."""
         k = self.window.order
-        squares = np.arange(1.0, 2 * k + 2) @ np.square(self.scales)
-        return float(np.sqrt(squares + self.weight**2 * (k + 1) * (k + 2) / 2))
+        return float(np.sqrt((k + 1) * (k + 2) / 2 + self.weight**2))
 
     def __call__(self, block: Block) -> tuple[Placed]:
         v, a, side = self.window.places(block)
-        q = a * basis(self.window.order).values(v)
         with np.errstate(all="ignore"):  # a warning would tell of a cell
             z = np.clip(self.window.responses(block) / self.window.reach, -1.0, 1.0)
-        moments = np.array(self.scales)[:, None] * q
-        return (
-            Placed(np.vstack([moments, self.weight * q[: self.window.order + 1] * z]), side, 2),
-        )
+            vectors = np.sqrt(a) * np.vstack(
+                [basis(self.window.order).values(v), self.weight * z[None, :]]
+            )
+        return (Placed(vectors, side, 2),)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +141,7 @@ class JumpInfluence:
     def of(self, block: Block) -> tuple[FloatArray, FloatArray]:
         """(rows,) ψ and the residual; NaN of a record that does not count."""
         v, a, side = self.window.places(block)
-        q = basis(self.window.order).values(v)[: self.window.order + 1]
+        q = basis(self.window.order).values(v)
         signed = self.weights * np.array([[-1.0], [1.0]])
         at = np.maximum(side, 0)
         with np.errstate(all="ignore"):  # as above

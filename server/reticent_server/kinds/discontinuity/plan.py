@@ -3,8 +3,8 @@
 
 With the notation of discontinuity.local_fit, s = 0 below the cut-off and 1 above:
 
-1. *moments*: by side m_l = Σ a q_l and T_j = Σ a q_j z. From them G, w = G⁻¹q(0), and lines R·G⁻¹T,
-   a first look, on y cut to centre ± R.
+1. *moments*: by side G = Σ a q qᵀ and T = Σ a q z. From them w = G⁻¹q(0), and lines R·G⁻¹T, a
+   first look, on y cut to centre ± R.
 2. *lengths*: how many influences |ψ| of each sign, and residuals of each side and sign, are longer
    than a length (fitting.row_tail, discontinuity.tails). ψ is of y itself, not cut.
 3. *jump*: Σ t and Σ t², t = ψ/C cut to ±1, C at a rank from the top of step 2.
@@ -15,21 +15,23 @@ N of G, b* the least-squares lines and b the first look's,
 
     error = w₁ᵀN₁(b₁ − b*₁) − w₀ᵀN₀(b₀ − b*₀) + noise of CΣt + what the cut takes,
 
-a product of two errors. Its variance is Σ_l σ_l² (C_l w)ᵀ S (C_l w) by side, S the second moment of
-b − b*: noise of T, N b*, and the jump that step 3 has added, along G⁻¹q(0), which tells what
-cutting y at R has done. Sampling: C² Σt², the sandwich without a correction (HC0).
+a product of two errors. N is Σ_l σ_l ξ_l U_l, U_l symmetric with a 1 in one place of the upper
+triangle, so its variance is Σ_l σ_l² (U_l w)ᵀ S (U_l w) by side, S the second moment of b − b*:
+noise of T, N b*, and the jump that step 3 has added, along G⁻¹q(0), which tells what cutting y at R
+has done. Sampling: C² Σt², the sandwich without a correction (HC0).
 
 *Privacy* (unconditional; neighbours replace one record). Every contribution is a function of one
 record, of public numbers and of earlier releases, bounded by the primitive that adds it:
 
-    moments   |(s_l a q_l, t a q_j z)| ≤ R                VectorSum      Δ = 2R
+    moments   |√a (q_0, …, q_k, t z)| ≤ C                 GramSum        Δ = √2 C²
     lengths   one position of one line of each grid      RunningCounts  (mechanisms.running_counts)
     jump      (t, 1.4t²), |t| ≤ 1                        PowerSum       its diameter, 2
 
-R² = Σ s_l²(l + 1) + t²(k + 1)(k + 2)/2, reached at the cut-off with |z| = 1, from where each a q_l
-falls. The ρ of all parts add up under adaptive composition of zCDP; C and all else is
-post-processing. A profile of y, where none is known, is charged as such (fitting.own_profile).
-tests/privacy/test_discontinuity_privacy.py attains each bound.
+C² = (k + 1)(k + 2)/2 + t², reached at the cut-off with |z| = 1, from where a Σ q_l² falls: two
+records there, one on each side, are at a right angle, and attain Δ. The ρ of all parts add up under
+adaptive composition of zCDP; C and all else is post-processing. A profile of y, where none is
+known, is charged as such (fitting.own_profile). tests/privacy/
+test_discontinuity_privacy.py attains each bound.
 
 Sources: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, Cattaneo & Titiunik
 (2014), remark 7, for order 2; one Newton step with an exact score: Bickel (1975).
@@ -37,7 +39,7 @@ Sources: Hahn, Todd & van der Klaauw (2001); Imbens & Lemieux (2008); Calonico, 
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, hypot, inf, isfinite
+from math import ceil, hypot, inf, isfinite, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,12 +50,12 @@ from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import (
     FloatArray,
+    GramSum,
     PowerSum,
     Released,
     RunningCounts,
     Step,
     SumStep,
-    VectorSum,
 )
 from reticent_server.errors import InvalidPrivacy
 from reticent_server.fitting import trust
@@ -72,8 +74,9 @@ from reticent_server.kinds.discontinuity.local_fit import (
     JumpInfluence,
     JumpInfluenceMap,
     JumpLengthsMap,
-    SideMomentsMap,
+    SideGramMap,
     Window,
+    basis,
 )
 from reticent_server.kinds.discontinuity.tails import (
     SIDES_AND_SIGNS,
@@ -90,8 +93,7 @@ from reticent_server.mechanisms import noisy_sum, running_counts
 SQUARE = 1.4  # of t²: the largest that costs nothing beside t (mechanisms.power_sum)
 POWERS = ((0.0, 1.0), (0.0, 0.0, SQUARE))
 # of ρ; a third more or less of any moves widths by less than 3 %
-_MOMENTS, _LENGTHS, _RESIDUALS = 0.28, 0.12, 0.2
-_RESPONSES = 0.8  # t, beside scales of (l + 1)^−¼
+_MOMENTS, _LENGTHS, _RESIDUALS = 0.18, 0.12, 0.2
 _RANKS = (0.5, 1.0, 2.0)  # records beyond the cut, in noises of Σt: the best is taken
 _LEAST_RANK = 0.05  # of a record: without noise nothing is cut
 _UNIT = 0.5  # of a spread: where the grid of lengths begins is a fourth of it
@@ -208,20 +210,22 @@ class JumpPlan(Planned):
 
     @property
     def _sds(self) -> tuple[FloatArray, float]:
-        """Standard deviations of the noise of m (2k + 1,) and of T."""
+        """Standard deviations of the noise of G's places (d,), and of T."""
         rows = self.moment_rows
         sd = noisy_sum.noise_sd(self._moments_part(rows))
-        return sd / np.array(rows.scales), sd / rows.weight
+        off = sd / sqrt(2)
+        return np.where(basis(self.window.order).on_diagonal, sd, off), off / rows.weight
 
     @property
-    def moment_rows(self) -> SideMomentsMap:
-        """What a record adds to the first sums."""
-        scales = (np.arange(2.0 * self.window.order + 1) + 1) ** -0.25
-        return SideMomentsMap(self.window, tuple(scales.tolist()), _RESPONSES)
+    def moment_rows(self) -> SideGramMap:
+        """What a record adds to the first sums. t² = (k + 1)(k + 2)/6: the product of the noises of
+        G and of T, σ_G σ_T ∝ C⁴/t, is least.
+        """
+        k = self.window.order
+        return SideGramMap(self.window, sqrt((k + 1) * (k + 2) / 6))
 
-    def _moments_part(self, rows: SideMomentsMap) -> VectorSum:
-        size = 2 * (3 * self.window.order + 2)
-        return VectorSum(size, rows.clip, self.shares.moments, groups=2)
+    def _moments_part(self, rows: SideGramMap) -> GramSum:
+        return GramSum(2 * (self.window.order + 2), rows.clip, self.shares.moments, groups=2)
 
     @property
     def _jump_part(self) -> PowerSum:

@@ -13,6 +13,8 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.discontinuity.kind import KIND, Discontinuity, local_design
+from reticent_server.kinds.discontinuity.local_fit import basis
+from reticent_server.mechanisms import noisy_sum
 from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
 
 N, CUTOFF, WIDTH, JUMP = 20_000, 1.0, 4.0, 0.8
@@ -89,6 +91,22 @@ def test_order_2_is_the_local_quadratic_estimator() -> None:
     assert result["terms"][4:] == ["(x - 1)^2", "(x above 1)^2"]
     assert abs(result["coefficients"][1] - b[1]) < 0.3 * errors[1]
     assert result["standard_errors"][1] == pytest.approx(errors[1], rel=0.15)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_first_look_knows_its_noise(order: int) -> None:
+    """G's places and T, in the units of their sums, as the primitive makes it."""
+    plan: Any = KIND.plan(facts(table()), asked(order=order), offer(1.0))
+    rows = plan.moment_rows
+    part = plan._moments_part(rows)
+    unit = noisy_sum.noise_sd(part) / noisy_sum.scale(part)
+    off = noisy_sum.off_diagonal_scale(part) * unit
+    places, of_responses = plan._sds
+    on_diagonal = basis(order).on_diagonal
+    assert on_diagonal.sum() == order + 1
+    assert places[on_diagonal] == pytest.approx(noisy_sum.noise_sd(part), rel=1e-12)
+    assert places[~on_diagonal] == pytest.approx(off, rel=1e-6)
+    assert of_responses == pytest.approx(off / rows.weight, rel=1e-6)
 
 
 @pytest.mark.slow
