@@ -24,6 +24,7 @@ from benchmarks.noise_free import glm_target
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.lines import RealLine, Sample, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
+from benchmarks.real_tables.reasons import table
 from benchmarks.real_tables.textbook import Textbook, textbook
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.linear_regression import target as linear_target
@@ -158,6 +159,7 @@ def main() -> None:
             stored = [{k: None if v != v else v for k, v in x.json().items()} for x in lines]  # noqa: PLR0124 - NaN
             given.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(*summary(lines), sep="\n")
+    print(table([x.json() for x in lines]))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.beliefs import surprise
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
+    LEAST_NOISE,
     Correction,
     StepCurvature,
     corrected_curvature,
@@ -66,6 +67,7 @@ from reticent_server.fitting.row_tail import (
     LengthGrid,
     RowCut,
     allowance_covariance,
+    between,
     chosen_cut,
     chosen_reach,
     most_beyond,
@@ -169,6 +171,7 @@ class WholeNewton(NoisyNewton):
         place = replace(place, state=place.state.widened(room))
         cuts = yield from self._cuts(place, score)
         whole = yield from self._first(place, score, cuts)
+        whole = yield from self._recounted(whole)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
         return (yield from self._last(whole))
@@ -205,16 +208,41 @@ class WholeNewton(NoisyNewton):
         first, second = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
         eta = place.model.predictor(score, place.direction)
-        public = score.leverage(eta) * np.linalg.norm(
-            place.model.whitening.rows @ place.model.frequency.T, axis=1
-        )
+        public = _public_lengths(place, score, eta)
         reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        shape = score.shape(public, eta)
-        cut = chosen_cut(scores, first, count, self._rank, shape)
+        return Cuts(self._cut(place, score, first), reach, lost)
+
+    def _cut(self, place: StepPlace, score: WholeScore, released: Released) -> RowCut:
+        """Where scores are cut, by the numbers of them beyond lengths."""
+        grid, eta = LengthGrid(sqrt(self.sizes.size)), place.model.predictor(score, place.direction)
+        shape = score.shape(_public_lengths(place, score, eta), eta)
+        cut = chosen_cut(grid, released, place.state.count, self._rank, shape)
         if score.varies:
-            return Cuts(cut.of_likelihood, reach, lost)
+            return cut.of_likelihood
         end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
-        return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
+        return cut.ended(most_beyond(grid, released, cut, end))
+
+    def _recounted(self, whole: Whole) -> Stepping:
+        """With another cut, as long as scores are after the first step: a long row's is as long as
+        its predictor is off, and where early steps have left a steep slope behind the lengths were
+        up to twice what they are at the solution, and what is beyond six times. What the two cuts
+        take the score before apart is an error of that score, and of the step that went by it.
+        """
+        place, score = whole.place, whole.score
+        grid = LengthGrid(sqrt(self.sizes.size))
+        part = grid.part(self.budget.recount, self.sizes.unit_rows)
+        lengths = WholeLengthsMap(self.coding, place.point, grid)
+        (released,) = yield SumStep("lengths of scores again", (part,), lengths)
+        cut, count = self._cut(place, score, released), place.state.count
+        moved = score.leaning(self.sizes.size) * between(whole.cuts.score, cut, count) / count
+        room = allowance_covariance(moved, whole.curvature.H)
+        one = np.eye(self.sizes.size)
+        return replace(
+            whole,
+            place=replace(place, state=place.state.widened(room)),
+            cuts=replace(whole.cuts, score=cut),
+            mean=replace(whole.mean, noise=whole.mean.noise + moved**2 * one),
+        )
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
@@ -339,6 +367,12 @@ def _mean(released: Released, place: StepPlace) -> MeanScore:
     return MeanScore(g, sd**2 * np.eye(len(g)))
 
 
+def _public_lengths(place: StepPlace, score: WholeScore, eta: FloatArray) -> FloatArray:
+    """(rows,) ‖v‖ of public rows."""
+    rows = place.model.whitening.rows @ place.model.frequency.T
+    return np.asarray(score.leverage(eta) * np.linalg.norm(rows, axis=1))
+
+
 def _told(whole: Whole, mean: MeanScore) -> Whole:
     """With the next score, and what it says of the curvature."""
     return replace(whole, mean=mean, known=by_secant(whole, mean))
@@ -356,6 +390,7 @@ def by_secant(whole: Whole, mean: MeanScore) -> Correction:
     curvature, s = whole.curvature, whole.way
     v = whole.mean.value - mean.value - (whole.before + curvature.H) @ s / 2
     spread = whole.mean.noise + mean.noise + curvature_error(np.outer(s, s), curvature)
+    spread += LEAST_NOISE * np.eye(len(s))
     surprise = float(v @ np.linalg.solve(spread, v))
     if surprise <= chdtri(len(s), _CONTRADICTION) or not v @ s:
         return whole.known
