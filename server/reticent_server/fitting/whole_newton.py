@@ -7,13 +7,16 @@ the textbook's score, that of least squares or of a likelihood (fitting.score.Wh
 
 1. How long records' scores and rows are (fitting.row_tail), from which come C and L.
 2. The score, cut at C, with the second moment of the rows, cut at L: one vector of a record.
-3. The score at the new θ, cut at C.
-4. The score again, with its meat: one vector of a record.
+3. How long scores are at the new θ, from which comes another C: where early steps stopped short of
+   a slope, the scores of long rows were up to twice as long as at the solution.
+4. The score, cut at the new C.
+5. The score again, with its meat: one vector of a record.
 
 The score of least squares is linear in θ, so each of the three says the same of the solution, and
-the filter pools them by their noise; where H is wrong by a share of it, three steps leave the third
-power. A likelihood's bends: H is taken again at each place, and the way to the solution is the one
-at which the mean score that the model leads to expect is the released one (fitting.curvature).
+the filter pools them by their noise; what the two cuts take apart is an error of the first. Where H
+is wrong by a share of it, three steps leave the third power. A likelihood's bends: H is taken again
+at each place, and the way to the solution is the one at which the mean score that the model leads
+to expect is the released one (fitting.curvature).
 Where two scores contradict H along the way between them, it is corrected there (a symmetric secant
 of rank one): combinations of rare levels, which neither public rows nor clipped moments show, are
 found so.
