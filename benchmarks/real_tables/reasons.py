@@ -18,7 +18,7 @@ _WHOLE = {
     words.NOT_ARRIVED: "not arrived",
     words.CURVATURE_DOUBTED: "curvature",
 }
-_BENT = words.BENT.split("{", maxsplit=1)[1].split("}")[1].split("{")[0]
+_BENT = "that shifts"  # of words.BENT
 Kept = dict[str, tuple[float, float, float]]
 """Of each reason: the share of a model's coefficients, the coverage and the median width (over the
 textbook's) that their intervals would have."""
