@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.real_tables [--tables FOLDER] [--reps R] [--eps E …] [--asked default
 squared …] [--half 0|1] [--only TEXT] [--kind linear|glm] [--n N] [--json FILE] [--fast]
+[--known lengths|start]
 
 --fast draws the mechanisms' noise with numpy: the same laws, for figures that take hundreds of
-fits.
+fits. --known: what a fit is told of the solution (benchmarks.real_tables.known).
 """
 
 import argparse
@@ -22,6 +23,7 @@ from benchmarks.gauntlet.questions import QuestionFields
 from benchmarks.gauntlet.targets import LEAST_WHOLE, almost_noise_free
 from benchmarks.noise_free import glm_target
 from benchmarks.real_tables.fast import numpy_noise
+from benchmarks.real_tables.known import KNOWN, told
 from benchmarks.real_tables.lines import RealLine, Sample, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
 from benchmarks.real_tables.reasons import table
@@ -46,6 +48,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--n", type=int, help=f"records of a sample; default at most {MOST}")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--known", choices=KNOWN, default=KNOWN[0])
     return parser.parse_args()
 
 
@@ -92,7 +95,8 @@ def model_lines(model: RealModel, frame, given: argparse.Namespace) -> Iterator[
     whole.close()
     queries = {a: q for a in given.asked if (q := asked_query(model, a)) is not None}
     own = {a: own_target(frame, q, n, target) for a, q in queries.items()}
-    found = _samples(model, frame, queries, n, given)
+    with told(given.known, target.coefficients):
+        found = _samples(model, frame, queries, n, given)
     for (asked, epsilon), samples in found.items():
         if samples:
             yield line(asked, model.name, (n, epsilon), samples, own[asked], target)

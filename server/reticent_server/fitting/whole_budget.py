@@ -30,13 +30,13 @@ least from 40 (α = 2) to 85 (α = 5) at epsilon = 1.
 LEAST_RANK = 0.5  # of a record: without noise nothing is cut
 LEAST_REACH = 2.0  # √(R²/q) of the rows' second moment: the wide radius of a whitening
 _TAIL, _ROWS_TAIL = 0.06, 0.02  # of ρ: the lengths of scores, and of rows
-_FIRST_TAIL, _RECOUNT = 0.02, 0.04  # of ρ: the first where they are counted again, and the second
+_FIRST_TAIL, _RECOUNT = 0.02, 0.06  # of ρ: the first where they are counted again, and the second
 _MOMENT, _MEAT, _SCALES = (
     0.08,
     0.10,
     0.02,
 )  # of ρ; a meat of up to a quarter of the last gradient is free
-_EARLY = (0.03, 0.03, 0.08)  # of ρ: gradients of the early steps, which need only come near
+_EARLY = (0.03, 0.03, 0.06)  # of ρ: gradients of the early steps, which need only come near
 _EARLY_BENT = (
     0.04,
     0.06,
