@@ -41,7 +41,7 @@ def _own(result: dict[str, Any], place: int) -> str:
     noise = result["privacy_standard_errors"][place]
     named = [s for s in result["warnings"] if name in s]
     if any("records decide" in s for s in named):
-        taken, index = result["cut"]["allowances"][place], result["cut"]["tail_index"]
+        taken, index = result["cut"]["allowances"][place], result["cut"].get("tail_index")
         if taken > CUT_ALLOWANCE.value * np.sqrt(max(se**2 - taken**2, 0.0)):
             return "allowance"
         return "index of the tail" if (index or 0.0) < TAIL_INDEX.value else "slope of the tail"
