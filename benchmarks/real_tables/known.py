@@ -29,16 +29,10 @@ def _there(fit: WholeNewton, place: Any, solution: FloatArray) -> Any:
 @contextmanager
 def told(known: str, solution: FloatArray) -> Iterator[None]:
     """Within it every fit is told so much of the solution (q,), in the units of the data."""
-    cuts, recounted, first = (vars(WholeNewton)[k] for k in ("_cuts", "_recounted", "_first"))
+    cuts, first = (vars(WholeNewton)[k] for k in ("_cuts", "_first"))
 
     def right_cuts(fit: WholeNewton, place: Any, score: Any) -> Generator[Any, Any, Any]:
         return (yield from cuts(fit, _there(fit, place, solution), score))
-
-    def right_recount(fit: WholeNewton, whole: Any) -> Generator[Any, Any, Any]:
-        place = _there(fit, whole.place, solution)
-        found = yield from recounted(fit, replace(whole, place=place))
-        state = replace(found.place.state, theta=whole.place.state.theta)
-        return replace(found, place=replace(found.place, state=state))
 
     def right_start(fit: WholeNewton, place: Any, score: Any, cut: Any) -> Generator[Any, Any, Any]:
         return (yield from first(fit, _there(fit, place, solution), score, cut))
@@ -46,7 +40,6 @@ def told(known: str, solution: FloatArray) -> Iterator[None]:
     with ExitStack() as stack:
         if known in {"lengths", "start"}:
             stack.enter_context(mock.patch.object(WholeNewton, "_cuts", right_cuts))
-            stack.enter_context(mock.patch.object(WholeNewton, "_recounted", right_recount))
         if known == "start":
             stack.enter_context(mock.patch.object(WholeNewton, "_first", right_start))
         yield

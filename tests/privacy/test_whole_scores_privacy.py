@@ -75,13 +75,13 @@ def last(steps: Any, count: int) -> Any:
 @pytest.mark.slow
 def test_no_pair_of_records_is_farther_apart_than_the_noise_is_made_for(steps: Any) -> None:
     table, every = steps
-    for step in last(every, 5):
+    for step in last(every, 4):
         assert max(worst(table, step)) <= 1 + 1e-9, step.label
 
 
 def test_scores_at_both_ends_attain_the_bound(steps: Any) -> None:
     table, every = steps
-    for step in (s for s in last(every, 4) if s.label.startswith("newton step")):
+    for step in last(every, 3):
         assert worst(table, step)[0] == pytest.approx(1, abs=1e-5), step.label
         assert worst(table, step)[-1] > 0.9, step.label
 
@@ -91,9 +91,8 @@ def test_lengths_that_move_to_the_other_end_attain_theirs(steps: Any) -> None:
     are Δ apart but for what their columns share.
     """
     table, every = steps
-    lengths, again = (s for s in every if s.label.startswith("lengths of scores"))
+    (lengths,) = (s for s in every if s.label == "lengths of scores")
     assert max(worst(table, lengths)[:2]) > 0.6
-    assert worst(table, again)[0] > 0.6
 
 
 def test_no_record_is_longer_than_the_cut_in_a_sum(steps: Any) -> None:

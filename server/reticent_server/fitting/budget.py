@@ -183,8 +183,7 @@ class FitBudget:
     design. eta: η. precision: ν of the last round. size: q. joint: which parts of a step are of one
     vector. lengths: of the histogram of the lengths of persons' scores, 0 where scores are those of
     rows; reaches: of that of their Jacobians, 0 where these are. tail, rows_tail: of the lengths of
-    scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere; recount:
-    of those of scores once more, a step nearer the solution; 0: they are counted once. stride: of
+    scores that are cut as a whole and of their rows (fitting.whole_newton), 0 elsewhere. stride: of
     the units that early passes go over (`on_part`); 1: all. entries: of a score, 0 where these are
     q.
     """
@@ -204,7 +203,6 @@ class FitBudget:
     stride: int = 1
     tail: int = 0
     rows_tail: int = 0
-    recount: int = 0
     entries: int = 0
 
     @property
@@ -255,7 +253,7 @@ class FitBudget:
         """What part of ρ goes where: of what the parts would cost alone, which is more than ρ
         together. profile: ρ of an own profile.
         """
-        lengths = self.lengths + self.reaches + self.tail + self.rows_tail + self.recount
+        lengths = self.lengths + self.reaches + self.tail + self.rows_tail
         amounts = {
             "profile": profile,
             "records_in_use": self.count,
@@ -276,7 +274,7 @@ class FitBudget:
         used = self.count if self.joint.used else 0
         whitening = one_vector.rho(self.size, curvature=first, used=used) + self.count - used
         rest = sum(r for r, _ in others) + sum(self.scales) + self.lengths + self.reaches
-        rest += self.tail + self.rows_tail + self.recount
+        rest += self.tail + self.rows_tail
         return whitening + rest + sum(map(self._step, range(self.steps)))
 
     def rho_by_group(self, *, counted: bool) -> int:
@@ -336,7 +334,6 @@ def raised(budget: FitBudget, rho: int) -> FitBudget:
         reaches=more(budget.reaches),
         tail=more(budget.tail),
         rows_tail=more(budget.rows_tail),
-        recount=more(budget.recount),
         precision=budget.precision * sqrt(whole / target),
     )
     return found if whole < target and found.rho <= rho else budget

@@ -33,7 +33,7 @@ _DRIFT = 0.03  # relative change of E between the step at which it was measured 
 _FAR = 0.7  # see missed_curvature
 _USABLE = (0.05, 5.0)  # eigenvalues of a measured curvature relative to the expected one
 _SLOWEST = 0.8  # share of the way left by a step that is taken into account
-LEAST_NOISE = 1e-12  # of a score: what the lattice of θ rounds, where there is hardly any noise
+LEAST_NOISE = 1e-14  # of a covariance that is inverted
 _BENT_STEPS, _LONGEST = 20, 1.0  # Gauss-Newton steps of a bent score, and the longest of them, in u
 
 

@@ -44,7 +44,7 @@ class FitTimes:
         """Over the table."""
         budget = self.budget
         fit = len(budget.rounds) + budget.steps + budget.scale_steps
-        lengths = (budget.lengths > 0) + (budget.tail > 0) + (budget.recount > 0)
+        lengths = (budget.lengths > 0) + (budget.tail > 0)
         return fit + (self.draws is not None) + lengths
 
     def column_ms(self, n: int) -> int:

@@ -186,15 +186,6 @@ def leaning(size: int) -> float:
     return min(_WHOLE_LEANING / sqrt(size), 1.0)
 
 
-def between(first: RowCut, second: RowCut, count: float) -> float:
-    """What the sum of scores may differ by for two cuts: no more records than are beyond either are
-    cut by one alone; any of them, where the first was no length that was seen.
-    """
-    if first.alpha <= 0:
-        return count * first.length
-    return max(first.beyond, second.beyond) * abs(first.length - second.length)
-
-
 def allowance_covariance(mean: float, H: FloatArray) -> FloatArray:
     """(q, q) of the solution, where the mean score may be off by `mean` in any one direction. H:
     (q, q), the curvature, about I in white coordinates over the score's unit: directions of less

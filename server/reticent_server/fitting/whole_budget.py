@@ -30,13 +30,12 @@ least from 40 (α = 2) to 85 (α = 5) at epsilon = 1.
 LEAST_RANK = 0.5  # of a record: without noise nothing is cut
 LEAST_REACH = 2.0  # √(R²/q) of the rows' second moment: the wide radius of a whitening
 _TAIL, _ROWS_TAIL = 0.06, 0.02  # of ρ: the lengths of scores, and of rows
-_FIRST_TAIL, _RECOUNT = 0.02, 0.06  # of ρ: the first where they are counted again, and the second
 _MOMENT, _MEAT, _SCALES = (
     0.08,
     0.10,
     0.02,
 )  # of ρ; a meat of up to a quarter of the last gradient is free
-_EARLY = (0.03, 0.03, 0.06)  # of ρ: gradients of the early steps, which need only come near
+_EARLY = (0.03, 0.03, 0.05)  # of ρ: gradients of the early steps, which need only come near
 _EARLY_BENT = (
     0.04,
     0.06,
@@ -67,8 +66,7 @@ def plan_whole_budget(
     count = _COUNT if masked or weighted else 0.0
     scales = _SCALES if signal.scaled else 0.0
     early = early or (_EARLY_BENT if signal.bent else _EARLY)
-    tail, recount = (_TAIL, 0.0) if entries else (_FIRST_TAIL, _RECOUNT)
-    fixed = tail + recount + _ROWS_TAIL + _MOMENT + _MEAT + scales + sum(early) + count
+    fixed = _TAIL + _ROWS_TAIL + _MOMENT + _MEAT + scales + sum(early) + count
     left = 1 - fixed - sum(share for share, _ in rounds)
     gradients = (*early, *(f * left for f in _LAST))
     measured = len(early) if scales else 0
@@ -76,8 +74,7 @@ def plan_whole_budget(
         *(share for share, _ in rounds),
         *((scales / max(measured, 1),) * measured),
         *((count,) if count else ()),
-        *((recount,) if recount else ()),
-        *(tail, _ROWS_TAIL, _MOMENT, _MEAT),
+        *(_TAIL, _ROWS_TAIL, _MOMENT, _MEAT),
         *gradients,
     )
     parts = iter(allocate(rho, weights))
@@ -85,7 +82,6 @@ def plan_whole_budget(
         rounds=tuple((next(parts), radius) for _, radius in rounds),
         scales=tuple(next(parts) for _ in range(measured)),
         count=next(parts) if count else 0,
-        recount=next(parts) if recount else 0,
         tail=next(parts),
         rows_tail=next(parts),
         jacobians=(*(0,) * len(early), next(parts), *(0,) * (WHOLE_STEPS - 1)),

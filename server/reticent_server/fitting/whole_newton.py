@@ -7,16 +7,13 @@ the textbook's score, that of least squares or of a likelihood (fitting.score.Wh
 
 1. How long records' scores and rows are (fitting.row_tail), from which come C and L.
 2. The score, cut at C, with the second moment of the rows, cut at L: one vector of a record.
-3. How long scores are at the new θ, from which comes another C: where early steps stopped short of
-   a slope, the scores of long rows were up to twice as long as at the solution.
-4. The score, cut at the new C.
-5. The score again, with its meat: one vector of a record.
+3. The score at the new θ, cut at C.
+4. The score again, with its meat: one vector of a record.
 
 The score of least squares is linear in θ, so each of the three says the same of the solution, and
-the filter pools them by their noise; what the two cuts take apart is an error of the first. Where H
-is wrong by a share of it, three steps leave the third power. A likelihood's bends: H is taken again
-at each place, and the way to the solution is the one at which the mean score that the model leads
-to expect is the released one (fitting.curvature).
+the filter pools them by their noise; where H is wrong by a share of it, three steps leave the third
+power. A likelihood's bends: H is taken again at each place, and the way to the solution is the one
+at which the mean score that the model leads to expect is the released one (fitting.curvature).
 Where two scores contradict H along the way between them, it is corrected there (a symmetric secant
 of rank one): combinations of rare levels, which neither public rows nor clipped moments show, are
 found so.
@@ -51,7 +48,6 @@ from reticent_server.fitting import trust
 from reticent_server.fitting.beliefs import surprise
 from reticent_server.fitting.covariance import calmed_meat, sandwich
 from reticent_server.fitting.filter import (
-    LEAST_NOISE,
     Correction,
     StepCurvature,
     corrected_curvature,
@@ -70,7 +66,6 @@ from reticent_server.fitting.row_tail import (
     LengthGrid,
     RowCut,
     allowance_covariance,
-    between,
     chosen_cut,
     chosen_reach,
     most_beyond,
@@ -174,7 +169,6 @@ class WholeNewton(NoisyNewton):
         place = replace(place, state=place.state.widened(room))
         cuts = yield from self._cuts(place, score)
         whole = yield from self._first(place, score, cuts)
-        whole = yield from self._recounted(whole)
         for _ in range(WHOLE_STEPS - 2):
             whole = yield from self._again(whole)
         return (yield from self._last(whole))
@@ -211,41 +205,16 @@ class WholeNewton(NoisyNewton):
         first, second = yield SumStep("lengths of scores", parts, lengths)
         unit = planned_sd(GramSum(q, 1.0, self.budget.jacobians[place.t], m)) * sqrt(2 * q) / count
         eta = place.model.predictor(score, place.direction)
-        public = _public_lengths(place, score, eta)
-        reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
-        return Cuts(self._cut(place, score, first), reach, lost)
-
-    def _cut(self, place: StepPlace, score: WholeScore, released: Released) -> RowCut:
-        """Where scores are cut, by the numbers of them beyond lengths."""
-        grid, eta = LengthGrid(sqrt(self.sizes.size)), place.model.predictor(score, place.direction)
-        shape = score.shape(_public_lengths(place, score, eta), eta)
-        cut = chosen_cut(grid, released, place.state.count, self._rank, shape)
-        if score.varies:
-            return cut.of_likelihood
-        end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
-        return cut.ended(most_beyond(grid, released, cut, end))
-
-    def _recounted(self, whole: Whole) -> Stepping:
-        """With another cut, as long as scores are after the first step: a long row's is as long as
-        its predictor is off, and where early steps have left a steep slope behind the lengths were
-        up to twice what they are at the solution, and what is beyond six times. What the two cuts
-        take the score before apart is an error of that score, and of the step that went by it.
-        """
-        place, score = whole.place, whole.score
-        grid = LengthGrid(sqrt(self.sizes.size))
-        part = grid.part(self.budget.recount, self.sizes.unit_rows)
-        lengths = WholeLengthsMap(self.coding, place.point, grid)
-        (released,) = yield SumStep("lengths of scores again", (part,), lengths)
-        cut, count = self._cut(place, score, released), place.state.count
-        moved = score.leaning(self.sizes.size) * between(whole.cuts.score, cut, count) / count
-        room = allowance_covariance(moved, whole.curvature.H)
-        one = np.eye(self.sizes.size)
-        return replace(
-            whole,
-            place=replace(place, state=place.state.widened(room)),
-            cuts=replace(whole.cuts, score=cut),
-            mean=replace(whole.mean, noise=whole.mean.noise + moved**2 * one),
+        public = score.leverage(eta) * np.linalg.norm(
+            place.model.whitening.rows @ place.model.frequency.T, axis=1
         )
+        reach, lost = chosen_reach(rows, second, count, public, unit, LEAST_REACH * sqrt(q))
+        shape = score.shape(public, eta)
+        cut = chosen_cut(scores, first, count, self._rank, shape)
+        if score.varies:
+            return Cuts(cut.of_likelihood, reach, lost)
+        end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
+        return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
         """With the second moment of the rows."""
@@ -370,12 +339,6 @@ def _mean(released: Released, place: StepPlace) -> MeanScore:
     return MeanScore(g, sd**2 * np.eye(len(g)))
 
 
-def _public_lengths(place: StepPlace, score: WholeScore, eta: FloatArray) -> FloatArray:
-    """(rows,) ‖v‖ of public rows."""
-    rows = place.model.whitening.rows @ place.model.frequency.T
-    return np.asarray(score.leverage(eta) * np.linalg.norm(rows, axis=1))
-
-
 def _told(whole: Whole, mean: MeanScore) -> Whole:
     """With the next score, and what it says of the curvature."""
     return replace(whole, mean=mean, known=by_secant(whole, mean))
@@ -393,7 +356,6 @@ def by_secant(whole: Whole, mean: MeanScore) -> Correction:
     curvature, s = whole.curvature, whole.way
     v = whole.mean.value - mean.value - (whole.before + curvature.H) @ s / 2
     spread = whole.mean.noise + mean.noise + curvature_error(np.outer(s, s), curvature)
-    spread += LEAST_NOISE * np.eye(len(s))
     surprise = float(v @ np.linalg.solve(spread, v))
     if surprise <= chdtri(len(s), _CONTRADICTION) or not v @ s:
         return whole.known

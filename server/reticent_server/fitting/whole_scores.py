@@ -125,15 +125,15 @@ class PlainScore(UnboundedScore, ResidualScore):
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeLengthsMap:
     """Gives (rows,) the position of each record's ‖v‖|q| on one grid, and of its ‖v‖√h on
-    another, where there is one.
+    another.
     """
 
     coding: Coding
     point: FitState
     scores: LengthGrid
-    rows: LengthGrid | None = None
+    rows: LengthGrid
 
-    def __call__(self, block: Block) -> tuple[FloatArray, ...]:
+    def __call__(self, block: Block) -> tuple[FloatArray, FloatArray]:
         block = prepared(self.coding.design, block)
         used, point = used_shares(self.coding, block), self.point
         with np.errstate(all="ignore"):
@@ -148,8 +148,7 @@ class WholeLengthsMap:
             scores, rows = lengths * np.abs(q), lengths * np.sqrt(np.abs(h))
             if used is not None:
                 scores, rows = scores * used, rows * np.sqrt(used)
-        codes = self.scores.codes(_finite(scores))
-        return (codes,) if self.rows is None else (codes, self.rows.codes(_finite(rows)))
+        return self.scores.codes(_finite(scores)), self.rows.codes(_finite(rows))
 
 
 def _finite(lengths: FloatArray) -> FloatArray:

@@ -12,9 +12,7 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting import row_tail
 from reticent_server.fitting.row_tail import (
     LengthGrid,
-    RowCut,
     allowance_covariance,
-    between,
     chosen_cut,
     chosen_reach,
     planned_cut,
@@ -221,16 +219,3 @@ def test_the_more_coordinates_the_less_a_cut_leans_on_one_and_never_more_than_al
     shares = [row_tail.leaning(q) for q in (1, 4, 16, 64)]
     assert shares == pytest.approx([0.85, 0.425, 0.2125, 0.10625])
     assert PlainScore(1.0).leaning(4) == shares[1]
-
-
-def test_two_cuts_of_one_table_are_no_farther_apart_than_what_lies_between_them() -> None:
-    values = lengths(2.0)
-    for short, long in ((20.0, 25.0), (15.0, 30.0)):
-        first, second = (RowCut(C, float(np.sum(values > C)), 2.0, 1.0) for C in (short, long))
-        apart = np.sum(np.minimum(values, long)) - np.sum(np.minimum(values, short))
-        for a, b in ((first, second), (second, first)):
-            assert apart <= between(a, b, N) <= 3 * apart
-
-
-def test_after_a_cut_that_saw_nothing_all_records_may_be_cut() -> None:
-    assert between(RowCut(4.0, RANK, 0.0, 0.0), RowCut(4.0, RANK, 2.0, 1.0), N) == 4.0 * N
