@@ -27,9 +27,9 @@ LEAST_RECORDS = Threshold(
     "of fewer, errors are not normal even without noise",
 )
 LEAST_EVENTS = Threshold(
-    30.0,
+    20.0,
     "events, or non-events, that a coefficient rests on",
-    "of 56 intervals of logits of real tables with 20 to 30, .75 held, of 89 with 30 to 45 .93",
+    "of fewer, a likelihood's estimates are not normal even without noise",
 )
 UNRESOLVED_SHARE = Threshold(
     0.3,

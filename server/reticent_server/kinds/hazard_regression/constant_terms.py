@@ -15,7 +15,7 @@ from reticent_server.domain.design import Design, Indicator, Term
 from reticent_server.domain.facts import ColumnProfile, Profile
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
-from reticent_server.fitting.trust.thresholds import LEAST_RECORDS
+from reticent_server.fitting.trust.thresholds import LEAST_EVENTS
 from reticent_server.formula.parse import column_of
 
 CONSTANT = (
@@ -36,7 +36,7 @@ def refuse_constant(design: Design, profile: Profile | None, X: FloatArray) -> N
     ]
     if named:
         names = ", ".join(named)
-        raise InvalidQuery(CONSTANT.format(names=names, least=LEAST_RECORDS.value))
+        raise InvalidQuery(CONSTANT.format(names=names, least=LEAST_EVENTS.value))
 
 
 def _constant(term: Term, profile: Profile, x: FloatArray) -> bool:
@@ -47,8 +47,8 @@ def _constant(term: Term, profile: Profile, x: FloatArray) -> bool:
     if shares:
         few, share = min(shares)
         # rows tell of a level that they are expected to have often
-        seen = share * len(x) >= LEAST_RECORDS.value
-        return few < LEAST_RECORDS.value or (seen and not np.ptp(x))
+        seen = share * len(x) >= LEAST_EVENTS.value
+        return few < LEAST_EVENTS.value or (seen and not np.ptp(x))
     quantiles = known[0].quantiles
     return quantiles is not None and min(quantiles) == max(quantiles)
 
