@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.real_tables [--tables FOLDER] [--reps R] [--eps E …] [--asked default
 squared …] [--half 0|1] [--only TEXT] [--kind linear|glm] [--n N] [--json FILE] [--fast]
+[--known lengths|start]
 
 --fast draws the mechanisms' noise with numpy: the same laws, for figures that take hundreds of
-fits.
+fits. --known: what a fit is told of the solution (benchmarks.real_tables.known).
 """
 
 import argparse
@@ -22,8 +23,10 @@ from benchmarks.gauntlet.questions import QuestionFields
 from benchmarks.gauntlet.targets import LEAST_WHOLE, almost_noise_free
 from benchmarks.noise_free import glm_target
 from benchmarks.real_tables.fast import numpy_noise
+from benchmarks.real_tables.known import KNOWN, told
 from benchmarks.real_tables.lines import RealLine, Sample, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
+from benchmarks.real_tables.reasons import table
 from benchmarks.real_tables.textbook import Textbook, textbook
 from reticent_server.errors import InvalidRequest
 from reticent_server.kinds.linear_regression import target as linear_target
@@ -45,6 +48,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--n", type=int, help=f"records of a sample; default at most {MOST}")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--known", choices=KNOWN, default=KNOWN[0])
     return parser.parse_args()
 
 
@@ -91,7 +95,8 @@ def model_lines(model: RealModel, frame, given: argparse.Namespace) -> Iterator[
     whole.close()
     queries = {a: q for a in given.asked if (q := asked_query(model, a)) is not None}
     own = {a: own_target(frame, q, n, target) for a, q in queries.items()}
-    found = _samples(model, frame, queries, n, given)
+    with told(given.known, target.coefficients):
+        found = _samples(model, frame, queries, n, given)
     for (asked, epsilon), samples in found.items():
         if samples:
             yield line(asked, model.name, (n, epsilon), samples, own[asked], target)
@@ -158,6 +163,7 @@ def main() -> None:
             stored = [{k: None if v != v else v for k, v in x.json().items()} for x in lines]  # noqa: PLR0124 - NaN
             given.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(*summary(lines), sep="\n")
+    print(table([x.json() for x in lines]))
 
 
 if __name__ == "__main__":

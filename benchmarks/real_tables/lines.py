@@ -2,18 +2,19 @@
 """One line a model and ε: how the intervals of its samples did."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from benchmarks.real_tables.reasons import Kept, kept_back, reasons
 from benchmarks.real_tables.textbook import Textbook
 from reticent_server.domain.steps import FloatArray
 
 WILD_STATED, WILD_SAMPLING, LEAST_SPREAD = 10.0, 20.0, 0.5
 """A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below
-half of the spread over samples.
+half of the spread over the samples that have an interval.
 """
 _Z = float(ndtri(0.975))
 
@@ -21,7 +22,7 @@ _Z = float(ndtri(0.975))
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned:
-    whether it warns.
+    whether it warns. reasons: (q,) of benchmarks.real_tables.reasons.
     """
 
     coefficients: FloatArray
@@ -30,13 +31,15 @@ class Sample:
     upper: FloatArray
     privacy: FloatArray
     warned: bool
+    reasons: Sequence[str] = ()
 
     @classmethod
     def of(cls, result: dict[str, Any]) -> "Sample":
         bounds = np.array(result["confidence_intervals"], dtype=float).reshape(-1, 2)
         names = "coefficients", "standard_errors", "privacy_standard_errors"
         beta, errors, privacy = (np.array(result[k], dtype=float) for k in names)
-        return cls(beta, errors, bounds[:, 0], bounds[:, 1], privacy, bool(result["warnings"]))
+        warned = bool(result["warnings"])
+        return cls(beta, errors, bounds[:, 0], bounds[:, 1], privacy, warned, reasons(result))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class RealLine:
     """own, textbook: coverage of the reply's own target and of OLS's or ML's by the intervals
     given; given: their share; wild: share of fits; width: half-widths over the textbook's, median;
     noise: privacy over the textbook's errors, median; worst: the term that the textbook's is
-    covered least of, its coverage, and its mean error in those errors; warned: share of replies.
+    covered least of, its coverage, and its mean error in those errors; warned: share of replies;
+    kept_back: why others have none.
     NaN where there are none.
     """
 
@@ -62,6 +66,7 @@ class RealLine:
     worst_coverage: float
     worst_error: float
     warned: float
+    kept_back: Kept = field(default_factory=dict)
 
     def text(self) -> str:
         return (
@@ -98,7 +103,7 @@ def line(
     about = off if own is None else (beta - own) / se
     each = _means(held, known)
     worst = int(np.nanargmin(each)) if known.any() else 0
-    spread = np.std(about, axis=0, ddof=min(1, len(samples) - 1))
+    spread = _spread(about, known)
     stated = np.where(known, errors / se, np.nan)
     wild = known & (
         (np.abs(about) > WILD_STATED * stated)
@@ -120,6 +125,7 @@ def line(
         worst_coverage=float(each[worst]),
         worst_error=_mean(off[:, worst], known[:, worst]),
         warned=float(np.mean([s.warned for s in samples])),
+        kept_back=kept_back(samples, target, _Z),
     )
 
 
@@ -131,6 +137,21 @@ def _means(values: np.ndarray, where: np.ndarray) -> FloatArray:
     """(q,) means of the columns over `where`; NaN without one."""
     number = where.sum(axis=0)
     return np.where(number > 0, (values & where).sum(axis=0) / np.maximum(number, 1), np.nan)
+
+
+def _spread(values: FloatArray, where: np.ndarray) -> FloatArray:
+    """(q,) standard deviations of the columns over `where`; 0 of less than two."""
+    number = where.sum(axis=0)
+    squares = np.where(where, (values - np.nan_to_num(_averages(values, where))) ** 2, 0.0)
+    return np.sqrt(squares.sum(axis=0) / np.maximum(number - 1, 1))
+
+
+def _averages(values: FloatArray, where: np.ndarray) -> FloatArray:
+    """(q,) averages of the columns over `where`; NaN of none."""
+    number = where.sum(axis=0)
+    return np.where(
+        number > 0, np.where(where, values, 0.0).sum(axis=0) / np.maximum(number, 1), np.nan
+    )
 
 
 def _median(values: FloatArray) -> float:

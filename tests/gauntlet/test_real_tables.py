@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from benchmarks.real_tables.lines import Sample, line
 from benchmarks.real_tables.models import read_folder
+from benchmarks.real_tables.reasons import reasons
 from benchmarks.real_tables.textbook import Textbook, textbook
+
+from reticent_server.fitting.trust import words
 
 TARGET = Textbook(("a", "b"), np.array([1.0, 2.0]), np.array([0.1, 0.1]))
 
@@ -18,11 +21,14 @@ def sample(a: float, b: float | None, error: float = 0.2) -> Sample:
     if b is not None:
         ends[1] = [b - 2 * error, b + 2 * error]
     reply = {
+        "terms": ["a", "b"],
+        "estimable": [True, b is not None],
         "coefficients": [a, 0.0 if b is None else b],
         "standard_errors": [error, error],
         "privacy_standard_errors": [0.15, 0.15],
         "confidence_intervals": ends,
-        "warnings": [] if b is not None else ["b"],
+        "warnings": [] if b is not None else ["About 60 records decide b: no interval"],
+        "cut": {"tail_index": 1.2, "allowances": [0.05, 0.05]},
     }
     return Sample.of(reply)
 
@@ -37,11 +43,38 @@ def test_a_line_counts_intervals_that_were_given() -> None:
     assert found.noise == pytest.approx(1.5)
     assert found.warned == 0.25
     assert found.worst == "b"
+    assert found.kept_back == {"index of the tail": (pytest.approx(1 / 8), 0.0, pytest.approx(2.0))}
 
 
 def test_a_fit_that_says_too_small_an_error_is_wild() -> None:
     samples = [sample(1.0, 2.0, 0.01), sample(1.5, 2.0, 0.01)]
     assert line("squared", "m", (100, 1.0), samples, None, TARGET).wild > 0
+
+
+def test_an_estimate_without_an_interval_does_not_make_those_of_others_wild() -> None:
+    samples = [sample(1.0, 2.0), sample(1.1, 2.1), sample(0.9, None), sample(1.0, None)]
+    assert line("squared", "m", (100, 1.0), samples, None, TARGET).wild == 0
+
+
+@pytest.mark.parametrize(
+    ("warning", "noise", "reason"),
+    [
+        (words.NOT_ARRIVED, 0.1, "not arrived"),
+        ("Fewer than about 20 events decide b: no interval", 0.1, "events"),
+        (words.BENT.format(bends="mean response", names="b"), 0.1, "bend"),
+        ("Not identifiable at this epsilon: b.", 0.1, "whitening"),
+        ("Not identifiable at this epsilon: b.", 0.1995, "noise"),
+    ],
+)
+def test_a_reply_says_which_rule_declines(warning: str, noise: float, reason: str) -> None:
+    reply = {
+        "terms": ["a", "b"],
+        "estimable": [True, False],
+        "standard_errors": [0.2, 0.2],
+        "privacy_standard_errors": [0.1, noise],
+        "warnings": [warning],
+    }
+    assert reasons(reply) == ["", reason]
 
 
 def test_a_folder_names_its_models_and_the_textbook_is_least_squares(tmp_path: Path) -> None:
