@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -258,7 +259,7 @@ def _addable(sites: Mapping[str, Study]) -> None:
         raise InvalidQuery("A pool has the studies of two sites or more.")
     for name, study in sites.items():
         require_addable(name, study)
-    if len({study.id for study in sites.values()}) < len(sites):
+    if any(a.release == b.release for a, b in combinations(sites.values(), 2)):
         raise InvalidQuery("One release stands for two sites: its people would count twice.")
     if len({bool(study.result.get("effects")) for study in sites.values()}) > 1:
         raise InvalidQuery("Person effects are for all sites or for none.")

@@ -47,6 +47,8 @@ def pooled_document(sites: Mapping[str, Document], weights: str = "people") -> J
     several = [name for name, document in sites.items() if POOLED in document]
     if several:
         raise InvalidQuery(f"{several[0]}: that is a pool already; take its sites' own studies.")
+    if len({str(document["id"]) for document in sites.values()}) < len(sites):
+        raise InvalidQuery("One release stands for two sites: its people would count twice.")
     return {**pooled_study(sites, weights).release, POOLED: dict(sites)}
 
 

@@ -390,6 +390,7 @@ def test_what_is_no_pool_is_refused(studies: Any) -> None:
         ([study["id"], same], "count twice"),
         ([study["id"], grouped["id"]], "of one data set"),
         ([other, grouped["id"]], "by groups"),
+        ([other, opened_file(ana, of_site(grouped, "b"), "c.json")], "count twice"),
         ([study["id"], nested], "a pool already"),
         (["rel_no", other], ""),
     ):
