@@ -13,7 +13,8 @@ kind's own robust fit, which has less noise and a target of its own. A new sampl
 second table of as many records is expected to give without privacy, Φ(|z| − 1.96) for estimates
 that are normal about those of the first.
 
-PARITY_RUNS (25): runs of a model at an ε. The same by public tools for synthetic data:
+PARITY_RUNS (25): runs of a model at an ε. PARITY_EPSILONS (".5 1 3"): of one ε each finding's share
+is printed, too. The same by public tools for synthetic data:
 benchmarks.parity_synthetic.
 """
 
@@ -32,7 +33,7 @@ from benchmarks.real_tables.textbook import Textbook, textbook
 from reticent_server.domain.steps import FloatArray
 
 RUNS = int(os.environ.get("PARITY_RUNS", "25"))
-EPSILONS = (0.5, 1.0, 3.0)
+EPSILONS = tuple(map(float, os.environ.get("PARITY_EPSILONS", ".5 1 3").split()))
 LARGE = 5_000  # records from which the goal of .95 is meant
 _Z = 1.959964  # of a two-sided test at 5 %
 SOURCES = {
@@ -51,10 +52,13 @@ SOURCES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Findings:
-    """What a published model says on the whole table. z: (k,) of its slopes, without privacy."""
+    """What a published model says on the whole table. terms: its k slopes; z: (k,) of them, without
+    privacy.
+    """
 
     model: RealModel
     frame: Frame
+    terms: tuple[str, ...]
     z: FloatArray
 
     @property
@@ -114,7 +118,7 @@ def published(folder: Folder) -> Iterator[Findings]:
         whole = frame.rows(np.arange(frame.n))
         truth = textbook(whole, model.query, frame.n)
         whole.close()
-        yield Findings(model, frame, slopes(truth))
+        yield Findings(model, frame, truth.terms[1:], slopes(truth))
 
 
 def slopes(truth: Textbook) -> FloatArray:
@@ -157,6 +161,7 @@ WAYS: dict[str, Callable] = {"as published": _as_published, "robust": _robust}
 def main() -> None:
     shares: dict[tuple[bool, str, float], list[Share]] = {}
     again: dict[bool, list[float]] = {}
+    details: list[str] = []
     columns = [(name, e) for name in WAYS for e in EPSILONS]
     heads = " | ".join(f"{name}, {e:g}" for name, e in columns)
     print(f"| paper | model | n | findings | new sample | {heads} |")
@@ -164,16 +169,20 @@ def main() -> None:
     for findings in published(read_folder()):
         model, n = findings.model, findings.frame.n
         again.setdefault(n >= LARGE, []).append(findings.again)
-        cells = []
+        cells, each = [], []
         for name, epsilon in columns:
             runs = [asked(findings, WAYS[name], epsilon, run) for run in range(RUNS)]
             share = Share.of(runs)
             shares.setdefault((n >= LARGE, name, epsilon), []).append(share)
             cells.append(f"{share.same:.2f}")
+            each.append(np.mean([score.same for score in runs], axis=0))
         head = f"{SOURCES[model.name]} | {model.name} | {n:,} | {findings.number}"
         print(f"| {head} | {findings.again:.2f} | {' | '.join(cells)} |", flush=True)
-    for large, each in again.items():
-        print(f"{_size(large)}, a new sample: {np.mean(each):.3f} over {len(each)} models")
+        details += _lines(findings, np.array(each))
+    if len(EPSILONS) == 1:
+        print(*details, sep="\n")
+    for large, told in again.items():
+        print(f"{_size(large)}, a new sample: {np.mean(told):.3f} over {len(told)} models")
     for (large, name, epsilon), found in shares.items():
         same, other, none = (
             np.nanmean([getattr(share, of) for share in found])
@@ -183,6 +192,16 @@ def main() -> None:
             f"{_size(large)}, {name}, ε = {epsilon:g}: same {same:.3f}, reversed {other:.3f}, "
             f"no effect stays none {none:.3f}"
         )
+
+
+def _lines(findings: Findings, same: FloatArray) -> list[str]:
+    """Of each finding: its z, what a new sample gives, and the shares `same` (columns, k)."""
+    found = [(t, z) for t, z in zip(findings.terms, findings.z, strict=True) if abs(z) > _Z]
+    return [
+        f"| {findings.model.name} | {term} | {z:.1f} | {ndtr(abs(z) - _Z):.2f} | "
+        f"{' | '.join(f'{x:.2f}' for x in shares)} |"
+        for (term, z), shares in zip(found, same.T, strict=True)
+    ]
 
 
 def _size(large: bool) -> str:

@@ -27,8 +27,10 @@ from reticent_server.workbench.analyses import AnalysisField, StudyAnalysis
 from reticent_server.workbench.asking import Asking, asker
 from reticent_server.workbench.pools import (
     BETWEEN,
+    LOADED,
     MOST_SITES,
     POOLED,
+    RELEASED,
     analyses_of,
     desk_study,
     pool_file,
@@ -36,8 +38,6 @@ from reticent_server.workbench.pools import (
     site_names,
 )
 from reticent_server.workbench.study_files import (
-    LOADED,
-    RELEASED,
     loaded_study,
     receive_study,
     waiting_studies,
@@ -308,17 +308,28 @@ def _study(visit: Asking, release_id: str) -> dict[str, Any]:
 def _pool(visit: Asking, address: str) -> dict[str, Any]:
     """Of the studies whose ids an address has."""
     ids = list(dict.fromkeys(address.split(BETWEEN)))
-    found = {each: _study(visit, each) for each in ids[: MOST_SITES + 1]}
-    here = [each["dataset"] for each in found.values() if LOADED not in each]
+    found: dict[str, dict[str, Any]] = {}
+    for each in ids[: MOST_SITES + 1]:
+        checkpoint()
+        found[each] = _study(visit, each)
+    here = [_people(visit, each["dataset"]) for each in found.values() if LOADED not in each]
     if len(set(here)) < len(here):
         raise InvalidRequest(
-            "Two of the studies are of one data set: its people would count twice. Choose one."
+            "Two of the studies are of the same people, who would count twice. Choose one."
         )
     names = site_names({k: str(v.get(LOADED) or v["dataset"]) for k, v in found.items()})
     released = {k: v | {"id": v.get(RELEASED, v["id"])} for k, v in found.items()}
     pooled = pooled_document({names[k]: v for k, v in released.items()})
     files = ", ".join(str(each[LOADED]) for each in found.values() if LOADED in each)
     return pooled | {"id": address} | ({LOADED: files} if files else {})
+
+
+def _people(visit: Asking, dataset: str) -> str:
+    """The population of a data set of this server; of one that is retired its own name."""
+    try:
+        return visit.services.catalog.facts(dataset).population
+    except NotFound:
+        return dataset
 
 
 def _entries(addresses: Sequence[str], analyses: Mapping[str, StudyAnalysis]) -> list[DeskEntry]:

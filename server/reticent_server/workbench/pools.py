@@ -34,6 +34,15 @@ BETWEEN = "~"
 POOLED = "sites"
 """The member of a pool's document that holds each site's."""
 
+LOADED = "loaded"
+"""The member of a document that a file has brought: its name, or of a pool its files' names."""
+
+RELEASED = "released_id"
+"""The id that a file's release has at its own server."""
+
+_OURS = frozenset({POOLED, LOADED, RELEASED, "published"})
+"""Members that a release has on a page alone."""
+
 MOST_SITES = 12
 """Of a pool, and files that wait for one: as many moments are read again for every analysis."""
 
@@ -90,6 +99,11 @@ def analyses_of(document: Document) -> Mapping[str, StudyAnalysis]:
     return POOL_ANALYSES if POOLED in document else ANALYSES
 
 
+def bare(document: Document) -> Json:
+    """As a server released it: a file may say of itself what only a page says."""
+    return {name: value for name, value in document.items() if name not in _OURS}
+
+
 def pool_file(document: Document) -> bytes:
     """What the client's PooledStudy.save writes of a pool."""
     from reticent._pooled.study import FORMAT  # noqa: PLC0415 - as above
@@ -97,7 +111,7 @@ def pool_file(document: Document) -> bytes:
     content = {
         "format": FORMAT,
         "weights": document["query"]["weights"],
-        "sites": document[POOLED],
+        "sites": {name: bare(each) for name, each in document[POOLED].items()},
     }
     return json.dumps(content, indent=1, ensure_ascii=False).encode()
 

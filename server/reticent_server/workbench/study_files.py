@@ -23,16 +23,17 @@ from reticent_server.web.visits import taken_once
 from reticent_server.web.words import plain_words
 from reticent_server.workbench.analyses import check_study
 from reticent_server.workbench.asking import Asking, asker
-from reticent_server.workbench.pools import MOST_SITES, pool_of_file, pooled_document
+from reticent_server.workbench.pools import (
+    LOADED,
+    MOST_SITES,
+    RELEASED,
+    bare,
+    pool_of_file,
+    pooled_document,
+)
 
 MOST_BYTES = 4 << 20
 """Of a file: far more than a study of as many columns, by as many groups, as can be asked for."""
-
-LOADED = "loaded"
-"""The member of a document that a file has brought."""
-
-RELEASED = "released_id"
-"""The id that a file's release has at its own server."""
 
 _SECONDS = 60.0
 """Until a file has arrived."""
@@ -90,12 +91,13 @@ def read_study(content: bytes) -> dict[str, Any]:
             check_study(each)
             _shown(each)
         if sites is not None:
-            document = pooled_document(sites, document["weights"])
+            bares = {name: bare(each) for name, each in sites.items()}
+            return pooled_document(bares, document["weights"])
     except InvalidQuery:
         raise
     except Exception:  # noqa: BLE001 - a stranger's text may be wrong in any way
         raise InvalidRequest(_NO_STUDY) from None
-    return document
+    return bare(document)
 
 
 def _refused(constant: str) -> None:

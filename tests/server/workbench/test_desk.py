@@ -388,7 +388,7 @@ def test_what_is_no_pool_is_refused(studies: Any) -> None:
         assert (pool_of(ana, ids).status_code, said in pool_of(ana, ids).text) == (422, True)
     for ids, said in (
         ([study["id"], same], "count twice"),
-        ([study["id"], grouped["id"]], "of one data set"),
+        ([study["id"], grouped["id"]], "of the same people"),
         ([other, grouped["id"]], "by groups"),
         ([other, opened_file(ana, of_site(grouped, "b"), "c.json")], "count twice"),
         ([study["id"], nested], "a pool already"),
@@ -413,6 +413,10 @@ def test_what_is_no_pool_is_refused(studies: Any) -> None:
     for document in [*files, {**files[2], "weights": "none"}, {"format": content["format"]}, big]:
         reply = sent(ana, json.dumps(document).encode(), "made.json")
         assert reply.status_code == 422, document
+    posing = {"sites": "x", "loaded": {}, "released_id": [], "published": {}}
+    poser = opened_file(ana, {**of_site(study, "p"), **posing}, "p.json")
+    assert ana.get(path({"id": poser})).status_code == 200
+    assert ana.get(path({"id": f"{poser}{BETWEEN}{other}"})).status_code == 200
     assert "heterogeneity" not in ana.get(path(study)).text
     asked = urlencode({"done": "a=heterogeneity&formula=y ~ x"})
     assert "Heterogeneity" not in ana.get(f"{path(study)}?{asked}").text
