@@ -7,9 +7,9 @@ most 8 of a column of numbers); one synthetic table of them at ε = 1 and δ = 1
 to it as if its records were real, with sandwich errors, a bin's middle standing for its numbers.
 All tools have the same bins. Tools: `synthetic` (ours: every pair, records of the client's extra
 `synthetic`), `aim` (OpenDP's, benchmarks/synthetic_aim.py, by the Python AIM_PYTHON, at the same
-ρ), `privbayes` and `mst` (dpmm's, benchmarks/synthetic_dpmm.py, by DPMM_PYTHON), and `binned`: the
-table's own records in these bins, without privacy. For the public tools a record is added or
-removed; for ours one is replaced.
+ρ), `privbayes` (dpmm's, benchmarks/synthetic_dpmm.py, by DPMM_PYTHON), and `binned`: the table's
+own records in these bins, without privacy. For the public tools a record is added or removed; for
+ours one is replaced.
 
 SYNTHETIC_RUNS (3): tables of a tool. Intervals of synthetic records count neither noise nor the
 model's error, so slopes without effect are the column to look at, too.
@@ -29,7 +29,7 @@ import pandas as pd
 
 from benchmarks.accuracy import BenchTable
 from benchmarks.named_tests import offer
-from benchmarks.parity import LARGE, SOURCES, Findings, Score, Share, published, seeded
+from benchmarks.parity import LARGE, Findings, Score, Share, published, seeded
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.models import read_folder
 from benchmarks.real_tables.textbook import textbook
@@ -59,21 +59,17 @@ def aim(tables: SyntheticTables, rows: Codes, run: int) -> Codes:  # noqa: ARG00
     return {str(name): found[name].to_numpy(int) for name in found}
 
 
-def by_dpmm(model: str) -> Tool:
-    """One of dpmm's models."""
-
-    def records(tables: SyntheticTables, rows: Codes, run: int) -> Codes:  # noqa: ARG001
-        with TemporaryDirectory() as folder:
-            given, made = Path(folder) / "codes.csv", Path(folder) / "records.csv"
-            pd.DataFrame(rows).to_csv(given, index=False)
-            script = Path(__file__).parent / "synthetic_dpmm.py"
-            words = [os.environ["DPMM_PYTHON"], str(script), str(given), model, str(EPSILON)]
-            own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-            subprocess.run([*words, str(run), str(made)], check=True, env=own)
-            found = pd.read_csv(made)
-        return {str(name): found[name].to_numpy(int) for name in found}
-
-    return records
+def privbayes(tables: SyntheticTables, rows: Codes, run: int) -> Codes:  # noqa: ARG001
+    """dpmm's PrivBayes."""
+    with TemporaryDirectory() as folder:
+        given, made = Path(folder) / "codes.csv", Path(folder) / "records.csv"
+        pd.DataFrame(rows).to_csv(given, index=False)
+        script = Path(__file__).parent / "synthetic_dpmm.py"
+        words = [os.environ["DPMM_PYTHON"], str(script), str(given), str(EPSILON), str(run)]
+        own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run([*words, str(made)], check=True, env=own)
+        found = pd.read_csv(made)
+    return {str(name): found[name].to_numpy(int) for name in found}
 
 
 def binned(tables: SyntheticTables, rows: Codes, run: int) -> Codes:  # noqa: ARG001
@@ -85,8 +81,7 @@ TOOLS: dict[str, Tool] = {
     "binned": binned,
     "synthetic": ours,
     "aim": aim,
-    "privbayes": by_dpmm("privbayes"),
-    "mst": by_dpmm("mst"),
+    "privbayes": privbayes,
 }
 
 
@@ -135,7 +130,7 @@ def main() -> None:
     print("| model | tool | runs | findings the same | reversed | no effect stays none |")
     print("|---|---|---|---|---|---|")
     for findings in published(read_folder()):
-        if findings.frame.n < LARGE or findings.model.name not in SOURCES:
+        if findings.frame.n < LARGE:
             continue
         for name in tools:
             runs = 1 if name == "binned" else RUNS
