@@ -72,16 +72,16 @@ class Findings:
         z = np.abs(self.z)
         return float(np.mean(ndtr(z[z > _Z] - _Z)))
 
-    def score(self, ends: FloatArray) -> "Score":
+    def score(self, ends: FloatArray) -> "ParityRun":
         """Of intervals (k, 2) of the slopes, not-a-number where there is none."""
         above, below = ends[:, 0] > 0, ends[:, 1] < 0
         found, up = np.abs(self.z) > _Z, self.z > 0
         same, other = np.where(up, above, below), np.where(up, below, above)
-        return Score(same[found], other[found], ~(above | below)[~found])
+        return ParityRun(same[found], other[found], ~(above | below)[~found])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Score:
+class ParityRun:
     """Of one run. same, reversed: (k,) findings on the same side of 0, and on the other; none: (j,)
     slopes without effect of which no interval leaves 0 out.
     """
@@ -92,7 +92,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ParityShares:
     """Means over runs; none is not-a-number where every slope is a finding."""
 
     same: float
@@ -100,7 +100,7 @@ class Share:
     none: float
 
     @classmethod
-    def of(cls, scores: list[Score]) -> "Share":
+    def of(cls, scores: list[ParityRun]) -> "ParityShares":
         told = [score.none for score in scores if len(score.none)]
         return cls(
             float(np.mean([score.same for score in scores])),
@@ -131,7 +131,7 @@ def seeded(model: RealModel, run: int) -> np.random.Generator:
     return np.random.default_rng((zlib.crc32(model.name.encode()), run))
 
 
-def asked(findings: Findings, query, epsilon: float, run: int) -> Score:
+def asked(findings: Findings, query, epsilon: float, run: int) -> ParityRun:
     """Of one run of the model in one way."""
     model, frame = findings.model, findings.frame
     with numpy_noise(seeded(model, run), on=True):
@@ -159,7 +159,7 @@ WAYS: dict[str, Callable] = {"as published": _as_published, "robust": _robust}
 
 
 def main() -> None:
-    shares: dict[tuple[bool, str, float], list[Share]] = {}
+    shares: dict[tuple[bool, str, float], list[ParityShares]] = {}
     again: dict[bool, list[float]] = {}
     details: list[str] = []
     columns = [(name, e) for name in WAYS for e in EPSILONS]
@@ -172,7 +172,7 @@ def main() -> None:
         cells, each = [], []
         for name, epsilon in columns:
             runs = [asked(findings, WAYS[name], epsilon, run) for run in range(RUNS)]
-            share = Share.of(runs)
+            share = ParityShares.of(runs)
             shares.setdefault((n >= LARGE, name, epsilon), []).append(share)
             cells.append(f"{share.same:.2f}")
             each.append(np.mean([score.same for score in runs], axis=0))

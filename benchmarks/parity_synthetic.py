@@ -29,7 +29,7 @@ import pandas as pd
 
 from benchmarks.accuracy import BenchTable
 from benchmarks.named_tests import offer
-from benchmarks.parity import LARGE, Findings, Score, Share, published, seeded
+from benchmarks.parity import LARGE, Findings, ParityRun, ParityShares, published, seeded
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.models import read_folder
 from benchmarks.real_tables.textbook import textbook
@@ -85,7 +85,7 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def scored(findings: Findings, tool: Tool, run: int) -> Score:
+def scored(findings: Findings, tool: Tool, run: int) -> ParityRun:
     """Of one synthetic table."""
     model, frame = findings.model, findings.frame
     with numpy_noise(seeded(model, run), on=True):
@@ -126,7 +126,7 @@ def _ends(findings: Findings, whole: BenchTable, values: dict[str, Any]) -> np.n
 def main() -> None:
     """A line for each model and tool."""
     tools = sys.argv[1:] or list(TOOLS)
-    shares: dict[str, list[Share]] = {}
+    shares: dict[str, list[ParityShares]] = {}
     print("| model | tool | runs | findings the same | reversed | no effect stays none |")
     print("|---|---|---|---|---|---|")
     for findings in published(read_folder()):
@@ -134,7 +134,7 @@ def main() -> None:
             continue
         for name in tools:
             runs = 1 if name == "binned" else RUNS
-            share = Share.of([scored(findings, TOOLS[name], run) for run in range(runs)])
+            share = ParityShares.of([scored(findings, TOOLS[name], run) for run in range(runs)])
             shares.setdefault(name, []).append(share)
             said = f"{share.same:.2f} | {share.reversed:.2f} | {share.none:.2f}"
             print(f"| {findings.model.name} | {name} | {runs} | {said} |", flush=True)
