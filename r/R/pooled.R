@@ -52,6 +52,7 @@ pool <- function(sites, weights = c("people", "precision")) {
   weights <- match.arg(weights)
   if (length(sites) < 2 || is.null(names(sites))) stop("A pool has the studies of two sites or more, by name.", call. = FALSE)
   for (site in names(sites)) require_addable(site, sites[[site]])
+  if (anyDuplicated(lapply(sites, unclass)) > 0) stop("One release stands for two sites: its people would count twice.", call. = FALSE)
   has <- lapply(sites, study_terms)
   common <- Reduce(intersect, has)
   if (length(common) < 2) stop("The studies have no column in common.", call. = FALSE)

@@ -17,7 +17,7 @@ from support.interfaces.accessibility import ALL, problems
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, FilePayload, Page
 
     from support.installations.console import Desk
 
@@ -83,11 +83,41 @@ def test_a_study_is_analysed_by_keyboard_for_nothing(
         assert problems(page, looks) == []  # type: ignore[arg-type]
         page.goto("/workbench/studies")
         assert problems(page, looks) == []  # type: ignore[arg-type]
+        _pool_two_sites(page)
+        assert problems(page, looks) == []  # type: ignore[arg-type]
         context.close()
         ana = desk.services.access.authenticate(copy.installation.keys["ana"])
         assert ana is not None
         stored = json.loads(releases(desk.services, ana, 50, 0))["releases"]
         assert [each["query"]["kind"] for each in stored].count("study") == 1
+
+
+def _pool_two_sites(page: Page) -> None:
+    """Of one's own study and of a file from another server; the browser talks to this one alone."""
+    links = page.locator("a[href^='/workbench/studies/rel_']")
+    own = str(links.first.get_attribute("href")).rpartition("/")[2]
+    study = page.request.get(f"/workbench/releases/{own}/export/json").json()
+    content = json.dumps({**study, "id": "rel_of_another_server"}).encode()
+    file: FilePayload = {"name": "north.json", "mimeType": "application/json", "buffer": content}
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.get_by_label("File with a study’s release, as JSON").set_input_files(file)
+    page.get_by_role("button", name="Open the desk").press("Enter")
+    page.get_by_text("cannot check it").wait_for()
+    page.goto("/workbench/studies")
+    page.get_by_label("Pool north.json").check()
+    page.get_by_label(f"Pool {own}").check()
+    page.get_by_role("button", name="Pool the chosen studies").press("Enter")
+    page.get_by_role("heading", name="Study desk: 2 sites, pooled").wait_for()
+    page.get_by_role("textbox", name="Formula").fill("y ~ x + site")
+    page.get_by_role("button", name="Compute, for free").press("Enter")
+    page.get_by_role("heading", name="1. Regression").wait_for()
+    page.get_by_role("button", name="Heterogeneity").press("Enter")
+    page.get_by_role("textbox", name="Formula").fill("y ~ x")
+    page.get_by_role("button", name="Compute, for free").press("Enter")
+    page.get_by_role("heading", name="2. Heterogeneity").wait_for()
+    here = page.url.split("/workbench")[0]
+    assert [url for url in asked if not url.startswith(here)] == []
 
 
 def _sign_in(page: Page, key: str) -> None:

@@ -154,6 +154,11 @@ def test_reml_is_the_maximum_and_equal_variances_have_a_closed_form() -> None:
     assert meta({"a": (1.0, 0.5), "b": (1.1, 0.5)}).tau2 == 0.0
 
 
+def test_one_release_is_not_two_sites(pooled: Any) -> None:
+    with pytest.raises(InvalidQuery, match="count twice"):
+        pool({"a": pooled["a"], "b": pooled["a"]})
+
+
 def test_numbers_without_errors_are_refused() -> None:
     with pytest.raises(NotEstimable, match="b: its number has no interval"):
         meta({"a": (1.0, 0.5), "b": (1.0, float("nan"))})

@@ -5,9 +5,10 @@ before any charge.
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 import reticent
 from reticent_server.certificate.signing import opened_detached
+from reticent_server.cli import dataset
 from reticent_server.cli import protocol as commands
 from reticent_server.database import writing
 from reticent_server.domain.protocol import LARGEST, Agreed, canonical_json
@@ -57,10 +59,17 @@ class Desk:
     def digest(self) -> str:
         return Agreed.from_text(self.file.read_bytes()).digest
 
-    def ask(self, path: str = "/v1/releases", key: str = "k", **changes: Any) -> Any:
+    def ask(
+        self,
+        path: str = "/v1/releases",
+        key: str = "k",
+        headers: Mapping[str, str] = MappingProxyType({}),
+        **changes: Any,
+    ) -> Any:
         privacy = {"epsilon": 2.0, "delta": 1e-6}
         body = {"dataset": "people", "query": QUERY, "privacy": privacy, "protocol": self.digest}
-        return self.api.post(path, body | changes, headers={"Idempotency-Key": key})
+        sent = {k: v for k, v in (body | changes).items() if v is not None}
+        return self.api.post(path, sent, headers={"Idempotency-Key": key, **headers})
 
     @property
     def spent(self) -> Any:
@@ -129,6 +138,32 @@ def test_a_withdrawn_protocol_is_refused_and_its_releases_stay(desk: Desk) -> No
     assert "withdrawn" in desk.run("list").stdout
     assert desk.accept().exit_code == 0  # and it may be accepted again
     assert desk.ask(key="another").status_code == 201
+
+
+def test_a_data_set_that_asks_for_a_protocol_answers_nothing_else(desk: Desk) -> None:
+    """Plans and releases alike, and whoever asks again has the release of before."""
+    before = desk.ask(protocol=None, key="before")
+    assert before.status_code == 201
+    dataset_commands: typer.Typer = dataset.app
+    words = ("policy", "people", "--protocol-required", "--json")
+    shown = CliRunner().invoke(dataset_commands, words)
+    assert json.loads(shown.stdout)[0]["protocol_required"] is True
+    paid = desk.spent
+    for path in ("/v1/plans", "/v1/releases"):
+        refused = desk.ask(path, protocol=None, key="other")
+        assert (refused.status_code, refused.json()["code"]) == (403, "policy")
+        assert "name one" in refused.json()["detail"]
+    later = {"Prefer": "respond-async"}
+    assert desk.ask(protocol=None, key="later", headers=later).status_code == 403
+    assert desk.ask(key="unknown").status_code == 403
+    assert desk.spent == paid
+    assert desk.ask(protocol=None, key="before").content == before.content
+    assert desk.accept().exit_code == 0
+    assert desk.ask(key="accepted").status_code == 201
+    listed = desk.api.get("/v1/datasets/people").json()
+    assert listed["policy"]["protocol_required"] is True
+    CliRunner().invoke(dataset_commands, ("policy", "people", "--no-protocol-required"))
+    assert desk.ask(protocol=None, key="again").status_code == 201
 
 
 def test_another_site_of_the_protocol_is_asked_its_own_question(desk: Desk) -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from reticent.kinds.study import Study
 if TYPE_CHECKING:
     from reticent._dataset import Dataset
 
-_FORMAT = "reticent pooled study 1"
+FORMAT = "reticent pooled study 1"
 _PERSONS = (
     "Each site's guarantee holds for the records of that site. A person with records at several "
     "sites has the sum of their epsilons"
@@ -106,7 +107,7 @@ class PooledStudy(Study):
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the sites' releases as one JSON file, for reticent.load_pooled."""
         content = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "weights": self.release["query"]["weights"],
             "sites": {name: dict(study.release) for name, study in self.sites.items()},
         }
@@ -167,7 +168,7 @@ def pool(sites: Mapping[str, Study], *, weights: str = "people") -> PooledStudy:
 def load_pooled(path: str | PathLike[str]) -> PooledStudy:
     """The pooled study that `save` wrote. Raises InvalidQuery, OSError, UnexpectedReply."""
     content = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(content, Mapping) or content.get("format") != _FORMAT:
+    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
         raise InvalidQuery(f"{path} holds no pooled study; pooled.save(path) writes one.")
     studies: dict[str, Any] = {name: read(one) for name, one in content["sites"].items()}
     return pool(studies, weights=content["weights"])
@@ -258,6 +259,8 @@ def _addable(sites: Mapping[str, Study]) -> None:
         raise InvalidQuery("A pool has the studies of two sites or more.")
     for name, study in sites.items():
         require_addable(name, study)
+    if any(a.release == b.release for a, b in combinations(sites.values(), 2)):
+        raise InvalidQuery("One release stands for two sites: its people would count twice.")
     if len({bool(study.result.get("effects")) for study in sites.values()}) > 1:
         raise InvalidQuery("Person effects are for all sites or for none.")
 

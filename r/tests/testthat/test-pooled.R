@@ -70,6 +70,7 @@ test_that("what a site answers and cannot be is refused", {
     function(each) { each$result$noise$sd <- -1; each },
     function(each) { each$result$moments[[2]][[3]] <- 50; each }
   )
+  expect_error(pool(list(a = sites$a, b = sites$a)), "count twice")
   for (change in wrong) expect_error(pool(list(a = sites$a, b = change(sites$b))), "b: its answer has numbers")
   question <- list(variables = unlist(sites$a$query$variables))
   n <- sites$a$result$n

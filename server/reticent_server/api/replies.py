@@ -70,11 +70,12 @@ class ProfileReply(_Reply):
 
 class PolicyReply(_Reply):
     """What a data set's curator allows: tiers of proof, the largest epsilon of a query, the usual
-    delta."""
+    delta, and whether a request has to name an accepted protocol."""
 
     tiers: list[str]
     max_epsilon: float | None
     default_delta: float
+    protocol_required: bool
 
 
 class DatasetReply(_Reply):

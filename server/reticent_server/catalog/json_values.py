@@ -199,10 +199,11 @@ def policy_to_json(policy: Policy) -> Json:
 
 
 def policy_from_json(stored: Json) -> Policy:
-    """The stored policy; one of an earlier version asks for no second person."""
+    """The stored policy; one of an earlier version asks for no second person and no protocol."""
     return Policy(
         tiers=tuple(stored["tiers"]),
         max_epsilon=stored["max_epsilon"],
         default_delta=stored["default_delta"],
         second_person=stored.get("second_person", False),
+        protocol_required=stored.get("protocol_required", False),
     )

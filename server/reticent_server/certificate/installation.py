@@ -87,4 +87,5 @@ def _dataset(facts: DatasetFacts) -> Mapping[str, Any]:
         "guarantees": list(policy.tiers),
         "max_epsilon": policy.max_epsilon,
         "second_person": policy.second_person,
+        "protocol_required": policy.protocol_required,
     }

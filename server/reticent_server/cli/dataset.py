@@ -468,6 +468,10 @@ def policy(
             help="Whether caps, credits, policies and loads need somebody else's approval."
         ),
     ] = None,
+    protocol_required: Annotated[
+        bool | None,
+        typer.Option(help="Whether only what an accepted protocol asks is answered."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change what is allowed on a data set; what is not given stays as it is."""
@@ -477,6 +481,8 @@ def policy(
         changed = _changed(facts.policy, max_epsilon, default_delta, tier)
         if second_person is not None:
             changed = replace(changed, second_person=second_person)
+        if protocol_required is not None:
+            changed = replace(changed, protocol_required=protocol_required)
         set_policy(catalog, approvals, name, changed, by=user())
     _show_policy(changed, as_json=as_json)
 

@@ -61,6 +61,7 @@ def _policy(now: Policy, fields: Mapping[str, str]) -> Policy:
         max_epsilon=_amount(fields, "max_epsilon", "The largest ε of a request"),
         default_delta=_amount(fields, "default_delta", "δ where a request has none"),
         second_person=fields.get("second_person") == "yes",
+        protocol_required=fields.get("protocol_required") == "yes",
     )
 
 

@@ -57,13 +57,15 @@ class Policy:
     """What the curator allows on a data set. default_delta None means min(1e-6, 1/(10 n)).
 
     second_person: whether a cap, a credit, a change of policy and a new version about its
-    population need somebody else's approval.
+    population need somebody else's approval. protocol_required: whether a question is answered
+    only as part of a protocol that was accepted.
     """
 
     tiers: tuple[str, ...] = ("unconditional",)
     max_epsilon: float | None = None
     default_delta: float | None = None
     second_person: bool = False
+    protocol_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,7 @@ def dataset_json(facts: DatasetFacts) -> Json:
             "tiers": list(policy.tiers),
             "max_epsilon": policy.max_epsilon,
             "default_delta": facts.default_delta,
+            "protocol_required": policy.protocol_required,
         },
     }
 

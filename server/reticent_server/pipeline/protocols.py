@@ -15,6 +15,10 @@ _UNKNOWN = (
     "No protocol of that digest is accepted for this data set, or it was withdrawn: ask its "
     "curator. Nothing was charged."
 )
+_REQUIRED = (
+    "This data set answers only what a protocol asks that its curator has accepted: name one. "
+    "Nothing was charged."
+)
 _CHANGED = "The data set is not as the protocol says: {} Nothing was charged."
 _OTHER_QUESTION = (
     "The protocol asks this site another question: ask the study that it states, and nothing else. "
@@ -24,10 +28,13 @@ _OTHER_SPENDING = "The protocol states another epsilon or delta for this site. N
 
 
 def require_agreed(services: Services, ask: Ask, facts: DatasetFacts) -> None:
-    """Nothing for a request that names no protocol. Raises PolicyRefused for one that is unknown or
-    withdrawn, InvalidQuery for a request or a schema that differs from it.
+    """Nothing for a request that names no protocol, where the policy asks for none; else raises
+    PolicyRefused, as for one that is unknown or withdrawn, and InvalidQuery for a request or a
+    schema that differs from it.
     """
     if ask.protocol is None:
+        if facts.policy.protocol_required:
+            raise PolicyRefused(_REQUIRED)
         return
     accepted = services.protocols.holding(ask.protocol, facts.name)
     if accepted is None:

@@ -107,11 +107,11 @@ class Staging:
         self._folder = folder
         self._clock = clock
 
-    def receive(self, owner: str, name: str) -> Incoming:
-        """owner: whose file it is; nobody else sees it. Raises Conflict where too many of hers or
-        his wait.
+    def receive(self, owner: str, name: str, most: int = MOST) -> Incoming:
+        """owner: whose file it is; nobody else sees it. most: files of one owner. Raises Conflict
+        where too many of hers or his wait.
         """
-        self._make_room(owner)
+        self._make_room(owner, most)
         return Incoming(self._folder / token_hex(16), name, owner, self._clock)
 
     def refer(self, owner: str, folder: Path) -> StagedFile:
@@ -124,14 +124,14 @@ class Staging:
         _save(self._folder / staged.id, staged, self._clock)
         return staged
 
-    def _make_room(self, owner: str) -> None:
+    def _make_room(self, owner: str, most: int = MOST) -> None:
         """Files that could not be read do not wait: the next one takes their place."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for staged in [each for each in self._all() if each.owner == owner]:
             if not staged.waits:
                 self.discard(staged)
-        if len(self.of(owner)) >= MOST:
-            raise Conflict(f"{MOST} of your files wait already; load or give up one of them.")
+        if len(self.of(owner)) >= most:
+            raise Conflict(f"{most} of your files wait already; load or give up one of them.")
 
     def of(self, owner: str) -> list[StagedFile]:
         """The files of somebody that wait, by their names."""

@@ -23,15 +23,21 @@ from reticent_server.web.routing import pages_router
 from reticent_server.web.tables import ShownResult, shown
 from reticent_server.web.words import plain_words
 from reticent_server.workbench import exports
-from reticent_server.workbench.analyses import (
-    ANALYSES,
-    AnalysisField,
-    StudyAnalysis,
-    study_of,
-)
+from reticent_server.workbench.analyses import AnalysisField, StudyAnalysis
 from reticent_server.workbench.asking import Asking, asker
-from reticent_server.workbench.study_files import (
+from reticent_server.workbench.pools import (
+    BETWEEN,
     LOADED,
+    MOST_SITES,
+    POOLED,
+    RELEASED,
+    analyses_of,
+    desk_study,
+    pool_file,
+    pooled_document,
+    site_names,
+)
+from reticent_server.workbench.study_files import (
     loaded_study,
     receive_study,
     waiting_studies,
@@ -79,13 +85,14 @@ class DeskEntry:
         """The analysis as a release's document, under the study's guarantee."""
         result = self._result(release)
         where = {k: v for k, v in release["query"].items() if k == "where" and v}
-        query = {"kind": self.analysis.label.lower(), **where, **self.asked}
+        sites = {"sites": ", ".join(release[POOLED])} if POOLED in release else {}
+        query = {"kind": self.analysis.label.lower(), **sites, **where, **self.asked}
         return {**release, "query": query, "result": result, "answers": self.analysis.answers}
 
     def _result(self, release: Document) -> dict[str, Any]:
         """Raises InvalidRequest and its kinds; of a stranger's file whatever goes wrong is one."""
         try:
-            return self.analysis.run(study_of(release, self.group), self.texts)
+            return self.analysis.run(desk_study(release, self.group), self.texts)
         except ReticentError:
             raise
         except Exception:
@@ -136,6 +143,15 @@ async def load(visit: Asking, request: Request) -> Response:
     return visit.redirect(_path(await receive_study(visit, request)))
 
 
+@router.get("/studies/pool")
+def pool(visit: Asking) -> Response:
+    """The desk of the studies that were chosen from the list."""
+    chosen = list(dict.fromkeys(visit.request.query_params.getlist("study")))
+    if len(chosen) < 2 or any(BETWEEN in each for each in chosen):
+        raise InvalidRequest("Choose two studies or more, of different sites.")
+    return visit.redirect(_path(BETWEEN.join(chosen)))
+
+
 @router.get("/studies/{release_id}")
 async def desk(visit: Asking, release_id: str) -> Response:
     """The analyses of the address, and the form of the next one."""
@@ -155,9 +171,10 @@ def is_study(release: Document) -> bool:
 
 def _desk(visit: Asking, release_id: str) -> Response:
     release, query = _study(visit, release_id), visit.request.query_params
-    done = _entries(query.getlist("done"))
-    chosen = ANALYSES.get(query.get("choose") or query.get("analysis", ""), None)
-    analysis = chosen or next(iter(ANALYSES.values()))
+    analyses = analyses_of(release)
+    done = _entries(query.getlist("done"), analyses)
+    chosen = analyses.get(query.get("choose") or query.get("analysis", ""), None)
+    analysis = chosen or next(iter(analyses.values()))
     texts = {each.name: query.get(each.key, "").strip() for each in analysis.fields}
     draft = _with_column(DeskEntry(analysis, query.get("group", ""), texts), query.get("add", ""))
     problem = ""
@@ -173,10 +190,11 @@ def _desk(visit: Asking, release_id: str) -> Response:
         "desk.html",
         422 if problem else 200,
         release=release,
-        analyses=ANALYSES,
+        sites=release.get(POOLED),
+        analyses=analyses,
         draft=draft,
         problem=problem,
-        columns=list(release["result"]["variables"]),
+        columns=[*release["result"]["variables"], *(["site"] if POOLED in release else [])],
         terms=release["result"]["terms"][1:],
         groups=list(release["result"].get("groups") or ()),
         done=[each.address for each in done],
@@ -222,7 +240,10 @@ def _shown(release: Document, done: Sequence[DeskEntry], k: int) -> EntryShown:
 
 def _export(visit: Asking, release_id: str, form: str) -> Response:
     release = _study(visit, release_id)
-    entries = _entries(visit.request.query_params.getlist("done"))
+    if form == "pool" and POOLED in release:
+        headers = {"Content-Disposition": 'attachment; filename="pool.json"'}
+        return visit.keep(Response(pool_file(release), 200, headers, "application/json"))
+    entries = _entries(visit.request.query_params.getlist("done"), analyses_of(release))
     made = exports.EXPORTS.get(form)
     several = len(entries) > 1
     if made is None or form not in _formats(release) or (several and form not in _TOGETHER):
@@ -250,10 +271,10 @@ def documents(entries: Sequence[DeskEntry], release: Document) -> Iterator[dict[
 
 def _formats(release: Document) -> dict[str, str]:
     """A release's own JSON is no analysis; R reads one's own releases only, and scripts no file
-    that a page has loaded.
+    that a page has loaded, and no pool.
     """
     left_out = {"json", "r"} if release.get("published") else {"json"}
-    left_out |= set(exports.SCRIPTS) if LOADED in release else set()
+    left_out |= set(exports.SCRIPTS) if LOADED in release or POOLED in release else set()
     return {name: label for name, label in exports.formats().items() if name not in left_out}
 
 
@@ -268,7 +289,9 @@ def _step(form: str, entry: DeskEntry, release: Document) -> str:
 
 
 def _study(visit: Asking, release_id: str) -> dict[str, Any]:
-    """One's own study, or one that is published to one. Raises NotFound."""
+    """One's own study, or one that is published to one; the pool of several. Raises NotFound."""
+    if BETWEEN in release_id:
+        return _pool(visit, release_id)
     if len(release_id) == _FILE_ID:
         return loaded_study(visit, release_id)
     services, principal = visit.services, asker(visit)
@@ -282,12 +305,39 @@ def _study(visit: Asking, release_id: str) -> dict[str, Any]:
     return document
 
 
-def _entries(addresses: Sequence[str]) -> list[DeskEntry]:
+def _pool(visit: Asking, address: str) -> dict[str, Any]:
+    """Of the studies whose ids an address has."""
+    ids = list(dict.fromkeys(address.split(BETWEEN)))
+    found: dict[str, dict[str, Any]] = {}
+    for each in ids[: MOST_SITES + 1]:
+        checkpoint()
+        found[each] = _study(visit, each)
+    here = [_people(visit, each["dataset"]) for each in found.values() if LOADED not in each]
+    if len(set(here)) < len(here):
+        raise InvalidRequest(
+            "Two of the studies are of the same people, who would count twice. Choose one."
+        )
+    names = site_names({k: str(v.get(LOADED) or v["dataset"]) for k, v in found.items()})
+    released = {k: v | {"id": v.get(RELEASED, v["id"])} for k, v in found.items()}
+    pooled = pooled_document({names[k]: v for k, v in released.items()})
+    files = ", ".join(str(each[LOADED]) for each in found.values() if LOADED in each)
+    return pooled | {"id": address} | ({LOADED: files} if files else {})
+
+
+def _people(visit: Asking, dataset: str) -> str:
+    """The population of a data set of this server; of one that is retired its own name."""
+    try:
+        return visit.services.catalog.facts(dataset).population
+    except NotFound:
+        return dataset
+
+
+def _entries(addresses: Sequence[str], analyses: Mapping[str, StudyAnalysis]) -> list[DeskEntry]:
     """The analyses of an address; what is none is left out."""
     found = []
     for address in addresses[:MOST_ENTRIES]:
         fields = dict(parse_qsl(address))
-        analysis = ANALYSES.get(fields.get("a", ""))
+        analysis = analyses.get(fields.get("a", ""))
         if analysis is not None:
             texts = {each.name: fields.get(each.name, "") for each in analysis.fields}
             found.append(DeskEntry(analysis, fields.get("g", ""), texts))

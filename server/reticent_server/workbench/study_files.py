@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Studies that an analyst brings as a file: a release's JSON, of this server or of another one.
+"""Studies that an analyst brings as a file: a release's JSON, of this server or of another one, or
+a pool of several that the client has saved.
 
 A file waits where curators' files do (vault.staging), for a day, and nobody but its owner sees it.
 It is a stranger's text: it must read as a study of the client, and what its analyses raise is said
@@ -14,20 +15,25 @@ from typing import Any, cast
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
-from reticent_server.errors import InvalidRequest
-from reticent_server.intake.staged import MOST, Incoming, Staging, staging
+from reticent_server.errors import InvalidQuery, InvalidRequest
+from reticent_server.intake.staged import Incoming, Staging, staging
 from reticent_server.kinds.study.kind import KIND
 from reticent_server.web.uploads import FileForm, receive
 from reticent_server.web.visits import taken_once
 from reticent_server.web.words import plain_words
 from reticent_server.workbench.analyses import check_study
 from reticent_server.workbench.asking import Asking, asker
+from reticent_server.workbench.pools import (
+    LOADED,
+    MOST_SITES,
+    RELEASED,
+    bare,
+    pool_of_file,
+    pooled_document,
+)
 
 MOST_BYTES = 4 << 20
 """Of a file: far more than a study of as many columns, by as many groups, as can be asked for."""
-
-LOADED = "loaded"
-"""The member of a document that a file has brought."""
 
 _SECONDS = 60.0
 """Until a file has arrived."""
@@ -47,9 +53,9 @@ async def receive_study(visit: Asking, request: Request) -> str:
     def opened(fields: Mapping[str, str], name: str) -> Incoming:
         taken_once(visit, fields)
         waiting = sorted(place.of(owner), key=lambda each: each.path.stat().st_mtime)
-        for staged in waiting[: len(waiting) - MOST + 1]:
+        for staged in waiting[: max(len(waiting) - MOST_SITES + 1, 0)]:
             place.discard(staged)
-        return place.receive(owner, name)
+        return place.receive(owner, name, MOST_SITES)
 
     form = FileForm(request.headers.get("content-type", ""), opened, MOST_BYTES)
     await receive(request, form, MOST_BYTES, _SECONDS)
@@ -65,7 +71,8 @@ async def receive_study(visit: Asking, request: Request) -> str:
 def loaded_study(visit: Asking, file_id: str) -> dict[str, Any]:
     """The document of a file of one's own. Raises NotFound, PolicyRefused."""
     staged = _place(visit).one(_owner(visit), file_id)
-    return read_study(staged.path.read_bytes()) | {"id": file_id, LOADED: staged.name}
+    document = read_study(staged.path.read_bytes())
+    return document | {"id": file_id, RELEASED: document["id"], LOADED: staged.name}
 
 
 def waiting_studies(visit: Asking) -> list[tuple[str, str]]:
@@ -79,11 +86,18 @@ def read_study(content: bytes) -> dict[str, Any]:
     """The document of a study's file. Raises InvalidRequest for anything else."""
     try:
         document: dict[str, Any] = json.loads(content, parse_constant=_refused)
-        check_study(document)
-        _shown(document)
+        sites = pool_of_file(document)
+        for each in [document] if sites is None else sites.values():
+            check_study(each)
+            _shown(each)
+        if sites is not None:
+            bares = {name: bare(each) for name, each in sites.items()}
+            return pooled_document(bares, document["weights"])
+    except InvalidQuery:
+        raise
     except Exception:  # noqa: BLE001 - a stranger's text may be wrong in any way
         raise InvalidRequest(_NO_STUDY) from None
-    return document
+    return bare(document)
 
 
 def _refused(constant: str) -> None:

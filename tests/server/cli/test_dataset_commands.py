@@ -158,7 +158,7 @@ def test_policy_changes_only_what_is_given() -> None:
     run("dataset", "policy", "houses", "--max-epsilon", "0.5")
     changed = run_json("dataset", "policy", "houses", "--default-delta", "1e-7")
     kept = {"tiers": ["unconditional"], "max_epsilon": 0.5, "second_person": False}
-    assert changed == [kept | {"default_delta": 1e-7}]
+    assert changed == [kept | {"protocol_required": False, "default_delta": 1e-7}]
     tiers = ("--tier", "conditional", "--tier", "unconditional")
     assert run_json("dataset", "policy", "houses", *tiers)[0]["tiers"] == [
         "unconditional",

@@ -419,11 +419,12 @@ def test_the_policy_and_the_profile_in_the_console(
     services = desk.services
     place = sent(web)
     edit(web, place, GOOD | {"dataset": "terms"})
-    policy = {"max_epsilon": "2", "tier-unconditional": "yes"}
+    policy = {"max_epsilon": "2", "tier-unconditional": "yes", "protocol_required": "yes"}
     bad = edit(web, "/console/datasets/terms/policy", {"max_epsilon": "2"})
     assert (bad.status_code, "at least one guarantee" in bad.text) == (422, True)
     assert edit(web, "/console/datasets/terms/policy", policy).status_code == 303
-    assert services.catalog.facts("terms").policy == Policy(max_epsilon=2.0)
+    assert services.catalog.facts("terms").policy == Policy(max_epsilon=2.0, protocol_required=True)
+    assert "what an accepted protocol asks" in web.get("/console/datasets/terms").text
     early = edit(web, "/console/datasets/terms/profile", {"epsilon": "1"})
     assert (early.status_code, "Not done." in early.text) == (403, True)
     services.ledger.set_population_cap("terms", epsilon=4, delta=1e-3, by="t")

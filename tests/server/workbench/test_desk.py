@@ -9,12 +9,14 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
 
+import reticent
 from reticent.kinds.study import Study
 from reticent_server.app import create_app
 from reticent_server.domain.patience import Patience
@@ -25,6 +27,7 @@ from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.web.tables import shown
 from reticent_server.workbench.analyses import ANALYSES, study_of
 from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
+from reticent_server.workbench.pools import BETWEEN, MOST_SITES, site_names
 from support.installations.bench import Bench, Browser
 from support.installations.small import Installation, copied, opened
 from support.kinds import r_cases
@@ -340,9 +343,122 @@ def test_what_is_no_study_is_refused_whatever_it_is(studies: Any) -> None:
     short = {k: v for k, v in study["result"].items() if k != "radius"}
     reply = sent(ana, json.dumps({**study, "result": short}).encode())
     assert reply.status_code in {303, 422}
-    for _ in range(6):  # the oldest makes room
+    for _ in range(MOST_SITES + 2):  # the oldest makes room
         assert sent(ana, json.dumps(study).encode()).status_code == 303
-    assert ana.get("/workbench/studies").text.count("study.json</a>") <= 4
+    assert ana.get("/workbench/studies").text.count("study.json</a>") <= MOST_SITES
+
+
+def of_site(study: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The same numbers as another site's release, of a data set of the same name."""
+    return {**study, "id": f"rel_{name}"}
+
+
+def opened_file(browser: Browser, document: Mapping[str, Any], name: str) -> str:
+    """The id of a file on the desk."""
+    reply = sent(browser, json.dumps(document).encode(), name)
+    assert reply.status_code == 303, reply.text
+    return str(reply.headers["location"].rpartition("/")[2])
+
+
+def pool_of(browser: Browser, ids: list[str]) -> httpx.Response:
+    """The list's form, sent."""
+    return browser.get(f"/workbench/studies/pool?{urlencode({'study': ids}, doseq=True)}")
+
+
+NUMBERS = re.compile(r'<td role="cell" class="number" data-name="(?!Records|ε)[^"]*">([^<]*)')
+
+
+def test_studies_of_several_sites_are_pooled_for_nothing(studies: Any, tmp_path: Path) -> None:
+    """One's own and those of files, by the client's numbers; the pool is a file, too."""
+    bench, study, _ = studies
+    ana, before = signed(bench, "ana"), spent(bench)
+    north, south = of_site(study, "north"), of_site(study, "south")
+    north["result"] = {**north["result"], "n": 2 * north["result"]["n"]}
+    ids = [study["id"], opened_file(ana, north, "north.json"), opened_file(ana, south, "s.json")]
+    listed = ana.get("/workbench/studies").text
+    assert all(f'value="{each}" form="pool"' in listed for each in ids)
+    place = pool_of(ana, ids)
+    assert place.headers["location"] == f"/workbench/studies/{BETWEEN.join(ids)}"
+    pooled = {"id": BETWEEN.join(ids)}
+    done = done_of(compute(ana, pooled, "regression", **{"f.formula": "y ~ x + site"}))
+    fields = {"analysis": "heterogeneity", "run": "1", "f.formula": "y ~ x", "done": done}
+    reply = ana.get(f"{path(pooled)}?{urlencode(fields, doseq=True)}")
+    page = ana.get(reply.headers["location"]).text
+    found = reticent.pool({"people": Study(study), "north": Study(north), "s": Study(south)})
+    fit, meta = found.ols("y ~ x + site"), found.heterogeneity("y ~ x")["x"]
+    shown = NUMBERS.findall(html.unescape(page))
+    for number in (fit.params["x"], fit.bse["site[north]"], meta.estimate, meta.bse[1]):
+        assert f"{number:.4g}".replace("-", "\N{MINUS SIGN}") in shown
+    assert "the file <code>north.json" in page
+    assert "cannot check them" in page
+    kept = ana.get(f"{path(pooled)}/export/pool")
+    (tmp_path / "pool.json").write_bytes(kept.content)
+    again = reticent.load_pooled(tmp_path / "pool.json")
+    assert list(again.ols("y ~ x + site").bse) == list(fit.bse)
+    back = {"id": opened_file(ana, json.loads(kept.content), "pool.json")}
+    reopened = f"{path(back)}?{urlsplit(reply.headers['location']).query}"
+    assert NUMBERS.findall(html.unescape(ana.get(reopened).text)) == shown
+    assert ana.get(f"{path(pooled)}/export/csv?{urlsplit(reopened).query}").status_code == 200
+    assert ana.get(f"{path(pooled)}/export/python?{urlsplit(reopened).query}").status_code == 404
+    assert signed(bench, "bob").get(path(pooled)).status_code == 404
+    assert spent(bench) == before
+
+
+def test_what_is_no_pool_is_refused(studies: Any) -> None:
+    """People who would count twice, groups, one study, a pool of pools, and what is made up."""
+    bench, study, grouped = studies
+    ana = signed(bench, "ana")
+    same, other = (opened_file(ana, each, "a.json") for each in (study, of_site(study, "b")))
+    big = of_site(study, "big")
+    big["result"] = {**big["result"], "moments": [[1e400]]}
+    content = {"format": "reticent pooled study 1", "weights": "people"}
+    both = {"a": study, "b": of_site(study, "b")}
+    nested = opened_file(ana, {**content, "sites": both}, "pool.json")
+    for ids, said in (
+        ([study["id"]], "Choose two studies or more"),
+        ([study["id"], study["id"]], "Choose two studies or more"),
+        ([study["id"], f"{other}{BETWEEN}{same}"], "Choose two studies or more"),
+    ):
+        assert (pool_of(ana, ids).status_code, said in pool_of(ana, ids).text) == (422, True)
+    for ids, said in (
+        ([study["id"], same], "count twice"),
+        ([study["id"], grouped["id"]], "of the same people"),
+        ([other, grouped["id"]], "by groups"),
+        ([other, opened_file(ana, of_site(grouped, "b"), "c.json")], "count twice"),
+        ([study["id"], nested], "a pool already"),
+        (["rel_no", other], ""),
+    ):
+        reply = ana.get(path({"id": BETWEEN.join(ids)}))
+        assert (reply.status_code in {404, 422}, said in reply.text) == (True, True), reply.text
+    files = [
+        {**content, "sites": sites}
+        for sites in (
+            {},
+            {"a": study},
+            {"a": study, "b": study},
+            {"a": study, "b": {}},
+            {"a": study, "b": None},
+            {"a": study, "b": {**of_site(study, "b"), "result": {"terms": [], "n": 1}}},
+            {f"s{k}": of_site(study, str(k)) for k in range(MOST_SITES + 1)},
+            [study],
+            None,
+        )
+    ]
+    for document in [*files, {**files[2], "weights": "none"}, {"format": content["format"]}, big]:
+        reply = sent(ana, json.dumps(document).encode(), "made.json")
+        assert reply.status_code == 422, document
+    posing = {"sites": "x", "loaded": {}, "released_id": [], "published": {}}
+    poser = opened_file(ana, {**of_site(study, "p"), **posing}, "p.json")
+    assert ana.get(path({"id": poser})).status_code == 200
+    assert ana.get(path({"id": f"{poser}{BETWEEN}{other}"})).status_code == 200
+    assert "heterogeneity" not in ana.get(path(study)).text
+    asked = urlencode({"done": "a=heterogeneity&formula=y ~ x"})
+    assert "Heterogeneity" not in ana.get(f"{path(study)}?{asked}").text
+
+
+def test_sites_have_names_of_their_own() -> None:
+    named = site_names({"1": "bp", "2": "bp.json", "3": "bp-2", "4": ".json", "5": "bp"})
+    assert named == {"1": "bp", "2": "bp-2", "3": "bp-2-2", "4": ".json", "5": "bp-3"}
 
 
 def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:

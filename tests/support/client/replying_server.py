@@ -64,7 +64,12 @@ DATASET = {
             "new": {"quantiles": None, "counts": [19_000.0, 1_001.0], "missing": None},
         },
     },
-    "policy": {"tiers": ["unconditional"], "max_epsilon": None, "default_delta": 1e-6},
+    "policy": {
+        "tiers": ["unconditional"],
+        "max_epsilon": None,
+        "default_delta": 1e-6,
+        "protocol_required": False,
+    },
 }
 TERMS = ["Intercept", "x1", "x2", "g[b]", "x1:x2"]
 COVARIANCE = [
