@@ -135,7 +135,8 @@ class Dataset(Methods):
         working_correlation: such as a released `icc` of `study.mixedlm`. Estimates and errors hold
         whatever it is, and are the most precise near the true one.
 
-        >>> fit = panel.gee("wage ~ union + tenure", working_correlation=0.4, epsilon=1.0)
+        >>> panel = client.dataset("clinic")
+        >>> fit = panel.gee("bmi ~ day", working_correlation=0.4, epsilon=1.0)
         """
         fields = {"working_correlation": working_correlation} | more
         return self._named("gee", formula, where, fields)
@@ -146,7 +147,7 @@ class Dataset(Methods):
         """Logistic regression by maximum likelihood, as R's `glm(family = binomial)`. more: as of
         glm.
 
-        >>> fit = ds.logit("default ~ income + student", epsilon=1.0)
+        >>> fit = ds.logit("sold ~ grade + condition", epsilon=1.0)
         """
         return self._named("logit", formula, where, more)
 
@@ -156,7 +157,7 @@ class Dataset(Methods):
         """Probit regression by maximum likelihood, as R's `glm(family = binomial("probit"))`. more:
         as of glm.
 
-        >>> fit = ds.probit("default ~ income + student", epsilon=1.0)
+        >>> fit = ds.probit("sold ~ grade + condition", epsilon=1.0)
         """
         return self._named("probit", formula, where, more)
 
@@ -166,7 +167,7 @@ class Dataset(Methods):
         """Poisson regression by maximum likelihood, as R's `glm(family = poisson)`, with standard
         errors that allow for any variance; of a 0/1 response, relative risks. more: as of glm.
 
-        >>> fit = ds.poisson("claims ~ age + C(zone)", exposure="years", epsilon=1.0)
+        >>> fit = ds.poisson("bedrooms ~ grade + C(waterfront)", epsilon=1.0)
         """
         return self._named("poisson", formula, where, more)
 
@@ -176,7 +177,7 @@ class Dataset(Methods):
         """Gamma regression with the link log by maximum likelihood, as R's `glm(family =
         Gamma("log"))`. more: as of glm.
 
-        >>> fit = ds.gamma("cost ~ age + visits", epsilon=1.0)
+        >>> fit = ds.gamma("price ~ sqft_living + grade", epsilon=1.0)
         """
         return self._named("gamma", formula, where, more)
 
@@ -197,7 +198,7 @@ class Dataset(Methods):
         alpha mu²: R's `glm(family = MASS::negative.binomial(1/alpha))`. more: as of glm;
         `ds.glm(..., "negative_binomial")` estimates alpha as well, and is robust.
 
-        >>> fit = ds.negbin("visits ~ age", dispersion=0.5, epsilon=1.0)
+        >>> fit = ds.negbin("bedrooms ~ grade", dispersion=0.5, epsilon=1.0)
         """
         return self._named("negbin", formula, where, {"dispersion": dispersion} | more)
 
