@@ -73,7 +73,7 @@ def seconds(call, repeats=REPEATS):
 
 
 class PassEngine(LocalEngine):
-    """by_pass: the least processor time of each pass, in milliseconds."""
+    """by_pass: the least processor time of each pass since it was emptied, in milliseconds."""
 
     def totals(self, table, step):
         start = time.process_time()
@@ -118,10 +118,11 @@ def main() -> None:
     two.close()
     engine = engine_of(arrays, 1)
     fit()
+    cpu, by_pass = min((fit_by_pass(engine, fit) for _ in range(2 * REPEATS)), key=lambda x: x[0])
     found = {
         "fit_seconds": seconds(fit),
         "fit_seconds_two_threads": two_seconds,
-        "fit_cpu_seconds": min(cpu_seconds(fit) for _ in range(REPEATS)),
+        "fit_cpu_seconds": cpu,
         "passes": plan.planned.passes,
         "plan_milliseconds": 1e3 * plan_seconds,
         "memory_above_cache_mb": peak_megabytes(fit),
@@ -129,11 +130,17 @@ def main() -> None:
     } | peers(arrays)
     found["machine"] = f"{platform.machine()} {platform.python_version()}"
     found["reads"] = found["fit_cpu_seconds"] / found["numpy_sum_cpu_seconds"]
-    found["pass_milliseconds"] = engine.by_pass
-    draw(engine.by_pass, 1e3 * found["fit_cpu_seconds"], 1e3 * found["numpy_sum_cpu_seconds"])
+    found["pass_milliseconds"] = by_pass
+    draw(by_pass, 1e3 * found["fit_cpu_seconds"], 1e3 * found["numpy_sum_cpu_seconds"])
     for key, value in found.items():
         print(f"{key:28} {round(value, 4) if isinstance(value, int | float) else value}")
     print(json.dumps({"benchmark": "speed", "n": N, "p": P} | found))
+
+
+def fit_by_pass(engine, fit):
+    """Processor seconds of one fit, and milliseconds of each of its passes."""
+    engine.by_pass = {}
+    return cpu_seconds(fit), dict(engine.by_pass)
 
 
 WHOLE = {
