@@ -33,6 +33,7 @@ NAMES = (
     "parity",
     "describe",
     "deadlines",
+    "reply_times",
     "groups",
     "survival",
     "competing_risks",

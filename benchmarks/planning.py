@@ -44,8 +44,9 @@ QUESTIONS = {
     "242 columns": LinearRegression(f"y ~ {POLYNOMIALS}"),
     "242 columns, least squares": LinearRegression(f"y ~ {POLYNOMIALS}", loss="squared"),
     "242 columns, logit": Glm(f"b ~ {POLYNOMIALS}", "binomial"),
-    "242 columns, nine levels": QuantileRegression(
-        f"y ~ {POLYNOMIALS}", tuple(i / 10 for i in range(1, 10))
+    "242 columns, a median": QuantileRegression(f"y ~ {POLYNOMIALS}", 0.5),
+    "13 columns, nine quantiles": QuantileRegression(
+        f"y ~ {' + '.join(NUMBERS)}", tuple(i / 10 for i in range(1, 10))
     ),
     "231 columns of splines": LinearRegression(f"y ~ {SPLINES}"),
     "a factor of 250 levels": LinearRegression("y ~ g250"),

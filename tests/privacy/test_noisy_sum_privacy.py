@@ -191,7 +191,7 @@ def _epsilon_lower_bound(first: Any, second: Any, delta: Any, level: float = 1e-
     return np.log((p_low - delta) / q_high)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 11, 15, 16, 24, 25, 27])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 11, 15, 16, 24, 25, 27])
 @pytest.mark.parametrize("signed", [False, True])
 def test_gram_sums_are_exact_however_they_are_cut(size: int, signed: bool) -> None:
     """Integers as long as records may be, of several pieces of a block and the rest of one."""

@@ -16,6 +16,7 @@ from reticent_server.domain.steps import (
     Block,
     CountSum,
     GramSum,
+    OneVector,
     Scaled,
     SumStep,
     VectorSum,
@@ -142,6 +143,27 @@ def test_gram_sums_of_many_rows_are_the_plain_product() -> None:
         v = rng.normal(size=(size, 5000)) / size
         q = quantise(part, v).astype(object)
         assert np.array_equal(registry.encode(part, v), q @ q.T)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 6, 11, 13])
+@pytest.mark.parametrize("joint", [False, True])
+def test_gram_sums_hold_nothing_of_what_their_memory_held(size: int, joint: bool) -> None:
+    """Rows of zeros follow some integers: they are zeros in each block, and leave no entry."""
+    rng, scratch = np.random.default_rng(size), ReusedScratch()
+    parts = (VectorSum(size, 1.0, RHO), GramSum(size, 1.0, RHO), GramSum(size, 1.0, RHO))
+    for rows in (700, 300):
+        for name in ("integers", "meat"):
+            scratch.array(name, 2 * size + 8, 4096)[:] = np.nan
+        v = Scaled(rng.normal(size=(size, rows)) / size, np.ones(rows))
+        if joint:
+            one = OneVector(vector=0, curvature=1, meat=2)
+            _, gram, meat = registry.encode_all(parts, (v, v, v), scratch, one)
+            assert meat.shape == (size, size)
+        else:
+            gram = registry.encode(parts[1], v, scratch)
+        q = quantise(parts[1], v).astype(object)
+        assert q.shape == (size, rows)
+        assert np.array_equal(gram, q @ q.T)
 
 
 def test_codes_are_not_scaled() -> None:

@@ -4,6 +4,7 @@ on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from reticent_server.fitting.trust import CutWords
 
 # relative singular value of the public rows below which least squares leaves a direction at 0
 _SINGULAR = 1e-6
+_KEPT = 2  # grounds, of as many tables of public rows (public.rows): a question and another one
 
 ResponseT = TypeVar("ResponseT")
 
@@ -50,6 +52,10 @@ class FitGround(Generic[ResponseT]):
 
 class RegressionModel(Protocol[ResponseT]):
     """A regression model with its constants, which do not depend on the data."""
+
+    def __hash__(self) -> int:
+        """Of its constants: equal models have the same ground."""
+        ...
 
     @property
     def mechanism(self) -> str:
@@ -152,11 +158,14 @@ def ground_of(
     return replace(found, distances=rows.y - np.median(rows.y))
 
 
+@lru_cache(maxsize=_KEPT)
 def _ground(
     design: Design, term: Term, rows: PublicRows, model: RegressionModel[ResponseT]
 ) -> FitGround[ResponseT]:
-    """The start is the typical predictor at the intercept; without one, what comes nearest to
-    it.
+    """The start is the typical predictor at the intercept; without one, what comes nearest to it.
+
+    The last few are kept: one question is planned at several epsilons, and the rows are the same
+    object then (public.rows).
     """
     response, intercept = model.response(term, rows.y), design.intercept
     coding = code_design(design, term, rows, model.location(response, intercept=intercept))

@@ -56,7 +56,7 @@ from reticent_server.domain.steps import (
 from reticent_server.mechanisms import placed, power_sum
 from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.person_grams import quantise_persons
-from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
+from reticent_server.mechanisms.quantise import TILE, granule, integers, norm_limit, quantise
 
 IntArray = NDArray[np.int64]
 SumPart = VectorSum | GramSum | CountSum | PowerSum
@@ -67,10 +67,8 @@ MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
 # rows of one matrix product, what the processor's cache holds; speed only, sums are exact
 _PRODUCT_ROWS = 1 << 12
-_TILE = 4  # rows that the linear algebra's inner loop takes at once (_add_many); speed only
-# numbers of rows: up to which a Gram matrix is cheapest as a product of two matrices (of 21 in half
-# the time, of 32 in 1.2 times as much), and from which on half as long pieces are; speed only
-_FEW, _TALL = 24, 16
+# rows from which on half as long pieces are cheapest; speed only
+_TALL = 16
 
 
 def sensitivity(part: SumPart) -> float:
@@ -142,7 +140,7 @@ def encode(
                 raise TypeError("a sum of groups takes contributions with places")
             if isinstance(part, GramSum) and part.whole:
                 return added(part, quantise_persons(part, contributions, scratch))
-            q = quantise(part, contributions, scratch, norms)
+            q = integers(part, contributions, scratch, norms)
             weights = contributions.weights if isinstance(contributions, Scaled) else None
             return added(part, q, weights)
         case CountSum():
@@ -163,14 +161,14 @@ def _placed(part: SumPart, contributions: Placed, scratch: Scratch) -> IntArray:
 
 
 def added(part: VectorSum | GramSum, q: FloatArray, weights: FloatArray | None = None) -> IntArray:
-    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows). weights: give a signed sum
-    its signs."""
+    """Σ q (size,), or Σ ±q qᵀ (size, size), of integers (size, rows); of an unsigned Gram sum rows
+    of zeros may follow. weights: give a signed sum its signs."""
     if q.shape[1] > MAX_BLOCK_ROWS:
         raise ValueError(_TOO_LONG)
     if isinstance(part, VectorSum):
         return np.asarray(q @ np.ones(q.shape[1]), dtype=np.int64)
     if not part.signed:
-        return _gram(q)
+        return _gram(q)[: part.size, : part.size]
     if weights is None:
         raise TypeError("a signed Gram sum takes weights")
     signs = np.where(weights < 0, -1.0, 1.0)
@@ -191,29 +189,19 @@ def _pieces(q: FloatArray) -> list[slice]:
 
 
 def _gram(q: FloatArray) -> IntArray:
-    """q qᵀ, exactly, from pieces that stay in cache."""
+    """q qᵀ, exactly, from pieces that stay in cache.
+
+    numpy computes half of a product with its own transpose. One row more than a multiple of TILE
+    is added by itself: with the others it would cost as much as four.
+    """
     total = np.zeros((len(q), len(q)))
-    add = _add_few if len(q) <= _FEW else _add_many
+    most = len(q) - (len(q) % TILE == 1)
     for piece in _pieces(q):
-        add(total, q[:, piece])
+        total[:most, :most] += q[:most, piece] @ q[:most, piece].T
+        if most < len(q):
+            total[-1] += q[:, piece] @ q[-1, piece]
     total[:-1, -1] = total[-1, :-1]
     return total.astype(np.int64)
-
-
-def _add_few(total: FloatArray, piece: FloatArray) -> None:
-    """All but the last column: of few rows, the linear algebra takes twice as long for a product
-    with its own transpose, of which numpy has it compute one half, as for one of two matrices."""
-    total[:, :-1] += piece @ piece[:-1].T
-    total[-1, -1] += piece[-1] @ piece[-1]
-
-
-def _add_many(total: FloatArray, piece: FloatArray) -> None:
-    """The same from one half of the product; of one row less than a multiple of _TILE that takes a
-    third longer than of the rows before the last, which is then added by itself."""
-    most = len(piece) - 1 if len(piece) % _TILE == _TILE - 1 else len(piece)
-    total[:most, :most] += piece[:most] @ piece[:most].T
-    if most < len(piece):
-        total[-1] += piece @ piece[-1]
 
 
 def count_codes(codes: FloatArray, bins: int) -> IntArray:

@@ -81,7 +81,13 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.mechanisms.noisy_sum import IntArray, added, count_codes
-from reticent_server.mechanisms.quantise import GRAM_BITS, VECTOR_BITS, granule, quantise
+from reticent_server.mechanisms.quantise import (
+    GRAM_BITS,
+    VECTOR_BITS,
+    granule,
+    integers,
+    with_zeros,
+)
 
 PartT = TypeVar("PartT", VectorSum, GramSum, CountSum)
 
@@ -183,7 +189,7 @@ def encode(
         if vectors is not None and scaled.vectors is not vectors:
             raise TypeError("joint parts are of one array of vectors")
         vectors = scaled.vectors
-        q = quantise(part, scaled, scratch, norms.get(id(vectors)))
+        q = integers(part, scaled, scratch, norms.get(id(vectors)))
         _leave_out(q, left_out)
         encoded[place] = added(part, q, scaled.weights)
         meat = _part(parts, joint.meat, GramSum)
@@ -198,8 +204,9 @@ def _leave_out(q: FloatArray, left_out: NDArray[np.bool_] | None) -> None:
 
 
 def _fewer_bits(vector: VectorSum, meat: GramSum, q: FloatArray, scratch: Scratch) -> FloatArray:
-    """p = round(κq)."""
+    """p = round(κq), with the zeros that may follow a Gram sum's integers."""
     shorter = 1 - _SHORTER * sqrt(vector.size)
-    p = scratch.array("meat", *q.shape)
-    np.multiply(q, shorter * granule(vector) / granule(meat), out=p)
-    return np.rint(p, out=p)
+    whole = with_zeros(meat, scratch, "meat", q.shape[1])
+    p = np.multiply(q, shorter * granule(vector) / granule(meat), out=whole[: vector.size])
+    np.rint(p, out=p)
+    return whole

@@ -36,6 +36,9 @@ GRAM_BITS = 13  # C_q = 2¹³: products are up to 2²⁶, and 2²⁰ rows of the
 # relative, for the rounding of a norm computed in float64 (d 2⁻⁵²): what is at the clip stays at
 # most C_q
 _ROOM = 2.0**-30
+# rows that the linear algebra's inner loop takes at once: products of other numbers of rows take up
+# to twice as long. Two rows of zeros are worth it, from three rows on; three are not. Speed only
+TILE, _MOST_ZEROS, _LEAST = 4, 2, 3
 
 
 def norm_limit(part: VectorSum | GramSum) -> int:
@@ -77,6 +80,16 @@ def quantise(
 
     contributions: not modified. norms: squared_norms of its vectors, where they are known.
     """
+    return integers(part, contributions, scratch, norms)[: part.size]
+
+
+def integers(
+    part: VectorSum | GramSum,
+    contributions: FloatArray | Scaled,
+    scratch: Scratch = FRESH,
+    norms: FloatArray | None = None,
+) -> FloatArray:
+    """The same (rows_of(part), rows): of a Gram sum rows of zeros may follow."""
     vectors = contributions.vectors if isinstance(contributions, Scaled) else contributions
     if vectors.shape[0] != part.size:
         raise ValueError("contributions do not have the planned size")
@@ -84,11 +97,27 @@ def quantise(
         norms = squared_norms(vectors, scratch) if norms is None else norms
         steps = _steps(part, contributions, scratch)
         long = too_long(part, steps, norms, scratch)
-        q = np.multiply(vectors, steps, out=scratch.array("integers", *vectors.shape))
+        whole = with_zeros(part, scratch, "integers", vectors.shape[1])
+        q = np.multiply(vectors, steps, out=whole[: part.size])
         np.rint(q, out=q)
         if long.any():
             q[:, long] = _shortened(part, vectors[:, long] * _of(steps, long) * granule(part))
-    return q
+    return whole
+
+
+def rows_of(part: VectorSum | GramSum) -> int:
+    """How many rows the integers of a part have: its size, of a Gram sum the next multiple of
+    TILE, where that is near."""
+    zeros = -part.size % TILE
+    plain = isinstance(part, VectorSum) or part.signed or part.size < _LEAST
+    return part.size if plain or zeros > _MOST_ZEROS else part.size + zeros
+
+
+def with_zeros(part: VectorSum | GramSum, scratch: Scratch, name: str, rows: int) -> FloatArray:
+    """(rows_of(part), rows) in the scratch: arbitrary contents, and zeros after the part's size."""
+    whole = scratch.array(name, rows_of(part), rows)
+    whole[part.size :] = 0.0
+    return whole
 
 
 def _steps(

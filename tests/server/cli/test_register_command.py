@@ -157,6 +157,23 @@ def test_objects_are_registered_and_answered_and_nothing_shows_the_credentials(
     assert KEY_ID not in said
 
 
+def test_objects_of_several_rows_a_person_are_refused_as_files_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order of persons is made where a table is loaded: objects and files have another."""
+    files = write_parquet(folder / "files", rows(30))
+    unit = "unit: {column: id, max_rows: 3}"
+    (folder / "p.yaml").write_text(f"{unit}\n{SCHEMA}")
+    with object_storage() as storage:
+        monkeypatch.setenv("RETICENT_S3_ENDPOINT", storage.store.endpoint)
+        monkeypatch.setenv("RETICENT_S3_REGION", "us-east-1")
+        for place in (str(files), storage.put(files)):
+            given = ("--schema", "p.yaml", "--parquet", place)
+            _, error = run("dataset", "register", "d", *given, status=1)
+            assert "in the order of persons: use `reticent dataset load`" in error
+    assert json.loads(run("dataset", "list", "--json")[0]) == []
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("options", "words"),

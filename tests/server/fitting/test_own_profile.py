@@ -14,6 +14,7 @@ from benchmarks.named_tests import offer
 
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Profile
 from reticent_server.domain.schema import Column, ColumnKind
+from reticent_server.fitting import regression_model
 from reticent_server.fitting.column_measures import is_resolved
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.own_profile import NO_PROFILE, lacking
@@ -111,3 +112,15 @@ def test_a_poor_profile_is_no_worse_than_none(epsilon: float) -> None:
     assert poor["told"] >= none["told"] - 0.1
     assert poor["coverage"] >= 0.86, "120 intervals: three standard errors below .95"
     assert poor["error"] <= 1.4 * none["error"]
+
+
+def test_a_question_at_several_epsilons_has_one_ground() -> None:
+    """It is kept, and what is planned with it is what is planned without."""
+    facts = profiles.facts(replace(WIDE, profile=np.inf), *profiles.table(WIDE, 4))
+    first, second = fit_of(facts, WIDE, 1.0), fit_of(facts, WIDE, 2.0)
+    assert first.own_profile is None
+    assert first.ground.coding is second.ground.coding
+    regression_model._ground.cache_clear()
+    alone = fit_of(facts, WIDE, 2.0)
+    assert alone.ground.coding is not second.ground.coding
+    assert alone.forecast == second.forecast
