@@ -5,6 +5,7 @@ import doctest
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import matplotlib as mpl
@@ -58,29 +59,57 @@ def test_every_call_of_an_analyst_has_an_example() -> None:
 
 CLINIC = """\
 reticent dataset load clinic clinic.csv --schema clinic.yaml
-reticent budget set --dataset clinic --epsilon 10 --delta 1e-5
-reticent budget set --dataset clinic --analyst ada --epsilon 5 --delta 1e-6
+reticent budget set --dataset clinic --epsilon 100 --delta 1e-4
+reticent budget set --dataset clinic --analyst ada --epsilon 50 --delta 1e-5
 """
 
 
 def write_clinic(place: Path) -> None:
     """Visits, several a person."""
-    columns = (
-        "{bmi: {kind: numeric, lower: 10, upper: 60}, day: {kind: integer, lower: 0, upper: 99}}"
-    )
+    bounds = {"bmi": (10, 60), "day": (0, 99), "first": (0, 50), "second": (0, 50)}
+    kinds = {name: f"{{kind: numeric, lower: {a}, upper: {b}}}" for name, (a, b) in bounds.items()}
+    kinds["female"] = "{kind: boolean}"
+    columns = "{" + ", ".join(f"{name}: {kind}" for name, kind in kinds.items()) + "}"
     unit = "{column: person, max_rows: 3}"
     (place / "clinic.yaml").write_text(f"unit: {unit}\ncolumns: {columns}\n")
-    rows = "".join(f"{k % 50},{20 + k % 9},{k}\n" for k in range(100))
-    (place / "clinic.csv").write_text("person,bmi,day\n" + rows)
+    rng = Random(1)  # noqa: S311 - a table, no noise
+    rows = []
+    for person in range(3000):
+        own = rng.gauss(0, 4)
+        for day in rng.sample(range(100), 2):
+            first = 25 + own + rng.gauss(0, 2)
+            cells = (25 + own + 0.1 * day + rng.gauss(0, 2), day, first, first + rng.gauss(1, 2))
+            rows.append(",".join(map(str, (person, *cells, person % 2))) + "\n")
+    (place / "clinic.csv").write_text("person,bmi,day,first,second,female\n" + "".join(rows))
+
+
+SITES = """\
+import json
+variables = ["price", "grade"]
+study_a, study_b = ds.study(variables, epsilon=8), ds.study(variables, epsilon=9)
+study_a.save("north.json")
+study_b.save("south.json")
+fit_a, fit_b = ds.ols("price ~ grade", epsilon=1), ds.ols("price ~ grade", epsilon=2)
+north = south = ds
+columns = {"price": {"kind": "numeric", "bounds": [10_000, 10_000_000]},
+           "grade": {"kind": "integer", "bounds": [1, 13]}}
+agreed = {"protocol": 1, "title": "Prices", "study": {"variables": variables}, "epsilon": 1.0,
+          "delta": 1e-6, "columns": columns, "sites": {"north": {}, "south": {"epsilon": 0.5}}}
+with open("protocol.json", "w") as file:
+    json.dump(agreed, file)
+"""
+"""What examples of several sites begin with."""
 
 
 @pytest.mark.audit
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(mpl.rcParams, "figure.max_open_warning", 0)
     with session(tmp_path, {"RETICENT_REPLY_GRID_MS": "0"}) as terminal:
         prepare(terminal, "served")
         terminal.names["key"] = terminal.key
         write_clinic(tmp_path)
         terminal.shell(CLINIC)
+        terminal.python(SITES)
         terminal.names["fit"] = terminal.names["ds"].linear_regression("price ~ grade", epsilon=1)
         for name, group in FOUND.items():
             for example in group:

@@ -36,7 +36,7 @@ class MetaAnalysis:
     """One number of several sites. estimates, bse (K,): as released; estimate, se: the summary;
     tau2: variance between sites; Q with df = K − 1, its p-value and I² in [0, 1]; hartung_knapp.
 
-    >>> found = reticent.meta({"A": fit_a, "B": fit_b}, "grade")
+    >>> found = reticent.meta({"north": fit_a, "south": fit_b}, "grade")
     >>> found.estimate, found.conf_int(), found.I2, found.plot()
     """
 

@@ -192,7 +192,7 @@ def pooled(
     that have answered need none. Raises InvalidQuery with all that does not agree, and
     UnexpectedReply for a site that answers another question or with numbers that cannot be.
 
-    >>> pooled = reticent.pooled("protocol.json", {"north": ds_north, "south": ds_south})
+    >>> pooled = reticent.pooled("protocol.json", {"north": north, "south": south})
     """
     terms = agreed if isinstance(agreed, Protocol) else protocol(agreed)
     by_site = {

@@ -169,9 +169,10 @@ class Study(Release):
         constant: columns that are the same in all rows of a person, which need no mean. Raises
         InvalidFormula, and NotEstimable where the noise is too large.
 
-        >>> study = panel.study(["y", "mean(y)", "x", "mean(x)", "female"], epsilon=4.0)
-        >>> fit = study.mixedlm("y ~ x + female", constant=["female"])
-        >>> fit.params["x"], fit.icc, fit.components_conf_int()
+        >>> variables = ["bmi", "mean(bmi)", "day", "mean(day)", "female"]
+        >>> panel = client.dataset("clinic").study(variables, epsilon=4.0)
+        >>> fit = panel.mixedlm("bmi ~ day + female", constant=["female"])
+        >>> fit.params["day"], fit.icc, fit.components_conf_int()
         """
         specification = self._read(formula)
         return mixed(self.release, self._moments, self._columns, specification, constant)
@@ -292,7 +293,8 @@ class Study(Release):
         """Intraclass correlations of columns in the same units: ICC(3,1) and (3,k) of consistency,
         (2,1) and (2,k) of absolute agreement, of one rater and of the mean of all.
 
-        >>> study.icc(["first_reading", "second_reading"])["ICC(2,1)"]
+        >>> readings = client.dataset("clinic").study(["first", "second"], epsilon=1.0)
+        >>> readings.icc(["first", "second"])["ICC(2,1)"]
         """
         if self._moments.effects:
             raise InvalidFormula(WHOLE)
@@ -303,7 +305,8 @@ class Study(Release):
     def bland_altman(self, x: str, y: str) -> AgreementEstimates:
         """The mean of x − y and Bland and Altman's limits of agreement, with intervals.
 
-        >>> study.bland_altman("first_reading", "second_reading").conf_int()
+        >>> readings = client.dataset("clinic").study(["first", "second"], epsilon=1.0)
+        >>> readings.bland_altman("first", "second").conf_int()
         """
         if self._moments.effects:
             raise InvalidFormula(WHOLE)

@@ -71,7 +71,7 @@ class SyntheticTables(Release):
     >>> tables.shares(["grade", "waterfront"])
     >>> tables.logit("waterfront ~ grade + C(condition)").summary()
     >>> tables.ols("grade ~ condition").conf_int()
-    >>> mean = lambda cells: [np.average(cells.grade, weights=cells.weight)]
+    >>> mean = lambda cells: [(cells.grade * cells.weight).sum() / cells.weight.sum()]
     >>> tables.fit(mean, ["grade"]).conf_int()
     >>> axes = tables.plot(["waterfront", "condition"])
     >>> records = tables.records(columns=["grade", "waterfront"])
