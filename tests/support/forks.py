@@ -167,7 +167,7 @@ def _run(
     """
     for other in others:
         other.close()
-    atexit._clear()  # type: ignore[attr-defined]
+    atexit._clear()
     _make_its_own(session.config, number)
     session.config.pluginmanager.register(Sender(session.config, connection))
     test = _asked(session, connection)
@@ -176,7 +176,7 @@ def _run(
         session.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
         test = following
     _asked(session, connection)
-    atexit._run_exitfuncs()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
 
 
 def _make_its_own(config: pytest.Config, number: int) -> None:
