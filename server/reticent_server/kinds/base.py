@@ -81,7 +81,7 @@ class Kind(Generic[QueryT]):
     @property
     def name(self) -> str:
         """The kind's name over HTTP."""
-        return _name_of(self.query)
+        return _name_of(self.query)  # type: ignore[arg-type]  # a class is hashable
 
 
 @cache
