@@ -53,7 +53,7 @@ SELECTED = $(if $(FAST),--one-case -m 'not audit and not slow' tests/client test
 
 # More processes than cores: some tests wait, for a deadline or for a process that they started.
 test: .venv/.test               ## the test suite; with FAST=1 a minute's selection of it
-	$(BIN)/python -m pytest --processes 3 $(SELECTED)
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(SELECTED)
 
 packages: .venv/.test           ## the wheels in empty environments, the image and the compose file's services
 	$(BIN)/python -m tools.packages
@@ -74,7 +74,7 @@ bench: .venv/.bench             ## speed and accuracy, against peers
 	$(BIN)/python -m benchmarks
 
 audit: .venv/.test              ## long statistical, privacy and fault tests
-	$(BIN)/python -m pytest --processes 2 -m audit tests
+	$(BIN)/python -m pytest -n 2 -m audit tests
 
 nightly: .venv/.bench           ## audit, bench, mutants, gauntlet and the figures of the docs; one report in build
 	$(BIN)/python tools/nightly.py --resume

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from support import forks, sampling
+from support import sampling
 from support.databases import postgresql
 from support.processes import chromium, memory, r_language
 
@@ -39,7 +39,6 @@ SEED = pytest.StashKey[pytest.MonkeyPatch]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     words = "another order of files, and of tests in each: that of this seed"
     parser.addoption("--one-case", action="store_true", help="of each test, one case")
-    parser.addoption("--processes", type=int, metavar="N", help="run the tests in N processes")
     parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
 
 
@@ -69,15 +68,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
     _read_authorities_once()
     _compile_templates_once()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    processes = session.config.getoption("processes")
-    if not processes or session.testsfailed or session.config.getoption("collectonly"):
-        return None
-    forks.run(session, processes)
-    return True
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

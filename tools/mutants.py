@@ -54,7 +54,7 @@ LIBRARIES = (
     *("scipy.optimize", "scipy.special", "scipy.stats", "sqlalchemy", "statsmodels.api"),
     *("structlog", "threadpoolctl", "typer", "uvicorn", "yaml"),
     *("_hypothesis_pytestplugin", "anyio.pytest_plugin", "pytest_cov.plugin"),
-    "schemathesis.pytest.plugin",
+    *("schemathesis.pytest.plugin", "xdist.plugin"),
 )
 IMPORTED = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 SUITE, REST, ALL = "not audit", "rest", ""

@@ -68,7 +68,7 @@ def _benchmark(name: str) -> NightStep:
     return NightStep(f"bench {name}", (PYTHON, "-m", "benchmarks", name), tried)
 
 
-AUDIT = (PYTHON, "-m", "pytest", "--processes", "2", "-m", "audit", "-rfE", "tests")
+AUDIT = (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")
 REAL = ("benchmarks.real_tables", "--kind", "linear", "--asked", "squared", "--fast")
 STEPS = (
     NightStep("audit", AUDIT, (*AUDIT[:3], "-m", "audit", "--collect-only", "tests")),
