@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 settings.register_profile("a busy machine", deadline=None, derandomize=True)
 settings.load_profile("a busy machine")
 os.environ.setdefault("TMPDIR", str(memory.folder()))
+SEED = pytest.StashKey[pytest.MonkeyPatch]()
+"""What puts a test's noise back."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,6 +66,8 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(7_000, 10, 10)
     gc.enable()
+    _read_authorities_once()
+    _compile_templates_once()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -72,8 +76,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     r_language.pytest_terminal_summary(terminalreporter)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _authorities_are_read_once() -> None:
+def _read_authorities_once() -> None:
     """A new client reads the certificates of all authorities, 20 ms of processor time; what is read
     is the same for all that are made with the same arguments.
     """
@@ -91,8 +94,7 @@ def _authorities_are_read_once() -> None:
     default.create_ssl_context = create
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _templates_are_compiled_once() -> None:
+def _compile_templates_once() -> None:
     """Each application has environments of its own, which compile their templates, 10 ms each; all
     of them compile a file to the same.
     """
@@ -112,27 +114,35 @@ def _templates_are_compiled_once() -> None:
     Environment.compile = once  # type: ignore[method-assign, assignment]
 
 
-@pytest.fixture(autouse=True)
-def _seeded_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+# Hooks and no fixtures: each that every test has takes a tenth of what pytest needs for a test.
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
     """Noise comes from a seed, in each test its own: no test fails by luck. Those marked real_noise
     draw from the system's random bits; each says how seldom it fails by luck.
     """
     from support.attacks.seeded_noise import is_seeded, seed_noise
 
+    item.stash[SEED] = patch = pytest.MonkeyPatch()
     assert not is_seeded(), "a fixture has left its seed behind"
-    if request.node.get_closest_marker("real_noise") is None:
-        seed_noise(monkeypatch, request.node.nodeid)
+    if item.get_closest_marker("real_noise") is None:
+        seed_noise(patch, item.nodeid)
+    return (yield)
 
 
-@pytest.fixture(autouse=True)
-def _figures_end() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     """Figures that a test has drawn are closed after it: pyplot keeps them, and warns from the
     twentieth on.
     """
-    yield
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is not None:
-        pyplot.close("all")
+    try:
+        return (yield)
+    finally:
+        item.stash[SEED].undo()
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ import pytest
 from reticent_server.api.problems import MEDIA_TYPE
 from reticent_server.kinds import KINDS
 from reticent_server.pipeline.services import Services
-from support.installations.small import Api, Installation, request_body
+from support.installations.small import Api, Installation, copied, opened, request_body
 from support.kinds.examples import FIELDS
 
 ALWAYS = {401, 403, 429, 500, 503}
@@ -37,9 +37,13 @@ def api(services: Services, installation: Installation) -> Api:
     return Api(services, installation.keys["ana"])
 
 
-@pytest.fixture
-def document(api: Api) -> dict[str, Any]:
-    found: dict[str, Any] = api.get("/openapi.json").json()
+@pytest.fixture(scope="module")
+def document(
+    installation_template: Installation, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    directory = tmp_path_factory.mktemp("document") / "installation"
+    with copied(installation_template, directory) as own, opened(own.settings) as services:
+        found: dict[str, Any] = Api(services, own.keys["ana"]).get("/openapi.json").json()
     return found
 
 

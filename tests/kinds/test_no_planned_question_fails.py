@@ -169,6 +169,7 @@ QUICK = ("describe 0", "glm 12", "cumulative_incidence 0")
 """Questions whose steps follow what was released: tried in the short form, too."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("alike", ALIKE)
 @pytest.mark.parametrize(
     "name",

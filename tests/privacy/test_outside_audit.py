@@ -373,7 +373,7 @@ def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:

@@ -121,6 +121,12 @@ def keys(
         yield installation, made, held | {Role.ANALYST: installation.keys["ana"]}
 
 
+@pytest.fixture(scope="module")
+def applications(keys: Any) -> tuple[FastAPI, FastAPI]:
+    """That of the analysts' routes, and the curators'."""
+    return create_app(keys[1], console=False), make_curator_application(keys[1])
+
+
 def test_every_route_asks_for_one_act_or_is_open(keys: Any) -> None:
     _, services, _ = keys
     found = {
@@ -137,10 +143,10 @@ def test_every_route_asks_for_one_act_or_is_open(keys: Any) -> None:
 
 @pytest.mark.parametrize("role", Role)
 @in_a_loop
-async def test_routes_of_the_api(keys: Any, role: Role) -> None:
-    _, services, held = keys
+async def test_routes_of_the_api(keys: Any, applications: Any, role: Role) -> None:
+    _, _, held = keys
     asked = 0
-    for app in (create_app(services, console=False), make_curator_application(services)):
+    for app in applications:
         transport = httpx.ASGITransport(app)
         headers = {"Authorization": f"Bearer {held[role]}"}
         async with httpx.AsyncClient(

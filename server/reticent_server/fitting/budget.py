@@ -33,7 +33,7 @@ thus what its noise would cost alone.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from math import sqrt
 
@@ -562,6 +562,7 @@ def _jacobian_noise(sizes: Sizes, rho: float, signal: Signal) -> float:
     return sd * sqrt(sizes.size) / (sizes.expected_n * sizes.mean_norm * signal.curvature)
 
 
+@lru_cache(maxsize=1024)
 def _best_fractions(
     eta: float, nu: float, nu_J: float, *, scaled: bool
 ) -> tuple[float, tuple[float, ...]]:

@@ -14,6 +14,7 @@ Which columns these are is a function of released values and the schema. Privacy
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 from typing import TypeVar
 
@@ -73,7 +74,7 @@ class OwnProfileMap:
         return tuple(m.contributions(block, used, self.unit_rows) for m in self.measures)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OwnProfile:
     """A planned profile of the columns that a design reads and `facts` do not resolve; rho: of each
     part (RHO_UNITS).
@@ -97,9 +98,11 @@ class OwnProfile:
         columns = tuple(dict.fromkeys(m.column for m in self.map_fn.measures))
         return plan_own_profile(self.facts, self.map_fn.design, rho, columns)
 
-    @property
+    @cached_property
     def step(self) -> SumStep:
-        """The pass over the table that releases it."""
+        """The pass over the table that releases it, made once: a plan asks for its parts again and
+        again.
+        """
         m = self.facts.schema.unit.max_rows
         parts = tuple(
             measure.part(rho, m, self.facts.least_records, PROBABILITIES)

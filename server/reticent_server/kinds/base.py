@@ -24,6 +24,7 @@ A room `kinds/<kind>/` has in `kind.py`
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 from reticent_server.domain.cost import PrivacyCost
@@ -80,4 +81,9 @@ class Kind(Generic[QueryT]):
     @property
     def name(self) -> str:
         """The kind's name over HTTP."""
-        return str(next(f for f in fields(self.query) if f.name == "kind").default)
+        return _name_of(self.query)  # type: ignore[arg-type]  # a class is hashable
+
+
+@cache
+def _name_of(query: type[Query]) -> str:
+    return str(next(f for f in fields(query) if f.name == "kind").default)

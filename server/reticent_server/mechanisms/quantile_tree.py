@@ -228,7 +228,9 @@ def moving_epsilon(part: QuantileTree) -> int:
     return ceil(4 * part.unit_rows * loss * _UPWARDS * EPSILON_UNITS)
 
 
-def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder, shared: bool) -> float:
+def _billed(
+    probabilities: tuple[float, ...], unit_rows: int, ladder: Ladder, shared: bool
+) -> float:
     """m² Σ over the recursion's levels of ½ max(L(d)², L(⌈s₁d⌉)² + L(⌈s₂d⌉)²); of shared weights
     with √J L(1) more."""
     total = 0.0
@@ -241,10 +243,11 @@ def _billed(probabilities: Sequence[float], unit_rows: int, ladder: Ladder, shar
     return unit_rows**2 * total / 2 * _UPWARDS
 
 
-def _ranks(probabilities: Sequence[float]) -> list[list[Fraction]]:
+@lru_cache(maxsize=256)
+def _ranks(probabilities: tuple[float, ...]) -> tuple[tuple[Fraction, ...], ...]:
     """r of the sub-problems, level by level."""
     exact = exact_probabilities(probabilities)
-    return [[node.rank(exact) for node in level] for level in levels(probabilities)]
+    return tuple(tuple(node.rank(exact) for node in level) for level in levels(probabilities))
 
 
 def _largest_pair(squares: Sequence[float]) -> float:

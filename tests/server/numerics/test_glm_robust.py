@@ -115,7 +115,7 @@ def test_fisher_consistent_at_the_model(family: Any, c: float) -> None:
 
 
 def test_without_the_correction_it_would_not_be_consistent() -> None:
-    X, y, _ = table(Gamma(0.3))
+    X, y, _ = table(Gamma(0.3), n=10_000)
     fit = fit_glm(X, y, Gamma(), 1.2)
     a = fit.family.moments(np.zeros(1), 1.2).mean[0]
     assert abs(a) / fit.family.dispersion**0.5 > 10 * fit.standard_errors[0]
