@@ -72,7 +72,7 @@ def write_clinic(place: Path) -> None:
     columns = "{" + ", ".join(f"{name}: {kind}" for name, kind in kinds.items()) + "}"
     unit = "{column: person, max_rows: 3}"
     (place / "clinic.yaml").write_text(f"unit: {unit}\ncolumns: {columns}\n")
-    rng = Random(1)  # noqa: S311 - a table, no noise
+    rng = Random(1)
     rows = []
     for person in range(3000):
         own = rng.gauss(0, 4)
