@@ -147,10 +147,11 @@ class Plan:
 
     def __repr__(self) -> str:
         kind = str(self.query["kind"]).replace("_", " ")
+        article = "an" if kind[0] in "aeiou" else "a"
         fields = [f"{k}: {v}" for k, v in self.query.items() if k != "kind" and v is not None]
         return "\n".join(
             [
-                f"Plan of a {kind} on {self.dataset} (version {self.version})",
+                f"Plan of {article} {kind} on {self.dataset} (version {self.version})",
                 *fields,
                 "",
                 f"Cost: {self.cost}; the reply comes after {self.deadline_ms / 1000:.2g} s",

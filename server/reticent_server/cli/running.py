@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs applications on listening sockets: one in the main thread, one beside it."""
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -28,8 +29,14 @@ class _Server(uvicorn.Server):
         self._tell = started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Uvicorn's start; then the terminal hears that the server answers."""
+        """Uvicorn's start; then the terminal hears that the server answers.
+
+        What is there by now stays: a collection that looks through all of it takes a tenth of a
+        second, in which no reply comes on time.
+        """
         await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
         if self.started:
             self._tell()
 
