@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -642,6 +642,17 @@ class Dataset(Methods):
 
     def _advice(self, query: Query) -> AbstractContextManager[None]:
         return _advice.on_columns(query, [column.name for column in self.schema])
+
+    if not TYPE_CHECKING:  # it would hide misspelt names from type checkers
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """What is not served under a name that people look for says what to ask instead."""
+            if name in _names.NOT_SERVED:
+                asked = _names.NOT_SERVED[name]
+                raise AttributeError(f"there is no {name} of a data set; ask {asked}")
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
+            )
 
     def __repr__(self) -> str:
         columns = ", ".join(column.name for column in self.schema)

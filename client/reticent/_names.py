@@ -25,3 +25,26 @@ def fields_of(name: str, more: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The kind of a name, and its fields; what the caller says comes first."""
     kind, own = NAMED[name]
     return kind, {**own, **more}
+
+
+_LINEAR = 'ols of the 0/1 response with effects="person", a linear probability model'
+_QUANTILE = (
+    "quantile_regression at a quantile that censoring does not reach, and logit of whether a "
+    "record is censored"
+)
+_MEANS = 'poisson with mean(x) beside x, or ols with effects="person"'
+_STUDY = "study, whose mixedlm has random intercepts"
+NOT_SERVED: Mapping[str, str] = {
+    "clogit": _LINEAR,
+    "conditional_logit": _LINEAR,
+    "fepois": _MEANS,
+    "glmer": f"logit or poisson, whose errors are by person, or {_STUDY}",
+    "interval_regression": _QUANTILE,
+    "lmer": _STUDY,
+    "mice": 'complete cases, or study with missing="indicator"',
+    "mixedlm": _STUDY,
+    "ppmlhdfe": _MEANS,
+    "rdrobust": "discontinuity, with a bandwidth that you name",
+    "tobit": _QUANTILE,
+}
+"""What people look for by name and is not a method of a data set: what to ask instead."""

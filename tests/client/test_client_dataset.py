@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is free: data sets, profile, plans and budgets, and how they look."""
 
+import copy
+import re
 from dataclasses import replace
 
 import httpx
 import pytest
 
 import reticent
+from reticent._names import NOT_SERVED
 from reticent._sparkline import sparkline
 from support.client.replying_server import CHARGED, DATASET, GUARANTEE, Server, release
 
@@ -42,6 +45,22 @@ def test_a_data_set(server: Server) -> None:
     assert "20,000 records; price, grade, zone, new" in repr(ds)
     with pytest.raises(KeyError, match="the columns are price"):
         ds.schema["absent"]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_SERVED))
+def test_what_is_not_served_says_what_to_ask(server: Server, name: str) -> None:
+    ds = server.dataset()
+    with pytest.raises(AttributeError, match=f"there is no {name} of a data set; ask "):
+        getattr(ds, name)
+    served = set(re.findall(r"[a-z_]+", NOT_SERVED[name])) & set(dir(ds))
+    assert served or "complete cases" in NOT_SERVED[name], "a method that there is"
+
+
+def test_a_misspelt_method_is_named_as_python_does(server: Server) -> None:
+    with pytest.raises(AttributeError, match="'Dataset' object has no attribute 'olss'") as raised:
+        _ = server.dataset().olss  # type: ignore[attr-defined]
+    assert raised.value.name == "olss"
+    assert copy.copy(server.dataset()).name == "houses"
 
 
 def test_all_data_sets(server: Server) -> None:
