@@ -35,6 +35,7 @@ from reticent_server.workbench.pools import (
     desk_study,
     pool_file,
     pooled_document,
+    refuse_large,
     site_names,
 )
 from reticent_server.workbench.study_files import (
@@ -312,6 +313,7 @@ def _pool(visit: Asking, address: str) -> dict[str, Any]:
     for each in ids[: MOST_SITES + 1]:
         checkpoint()
         found[each] = _study(visit, each)
+        refuse_large(found.values())
     here = [_people(visit, each["dataset"]) for each in found.values() if LOADED not in each]
     if len(set(here)) < len(here):
         raise InvalidRequest(

@@ -25,6 +25,7 @@ from reticent_server.errors import CallerLeft
 from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.web.tables import shown
+from reticent_server.workbench import pools
 from reticent_server.workbench.analyses import ANALYSES, study_of
 from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
 from reticent_server.workbench.pools import BETWEEN, MOST_SITES, site_names
@@ -454,6 +455,21 @@ def test_what_is_no_pool_is_refused(studies: Any) -> None:
     assert "heterogeneity" not in ana.get(path(study)).text
     asked = urlencode({"done": "a=heterogeneity&formula=y ~ x"})
     assert "Heterogeneity" not in ana.get(f"{path(study)}?{asked}").text
+
+
+def test_a_pool_of_more_than_a_page_can_compute_is_refused(
+    studies: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the least number that the same two sites are beyond; the client pools them."""
+    bench, study, _ = studies
+    ana = signed(bench, "ana")
+    pooled = {"id": f"{study['id']}{BETWEEN}{opened_file(ana, of_site(study, 'b'), 'b.json')}"}
+    numbers = 2 * len(study["result"]["moments"]) ** 2
+    monkeypatch.setattr(pools, "MOST_NUMBERS", numbers)
+    assert ana.get(path(pooled)).status_code == 200
+    monkeypatch.setattr(pools, "MOST_NUMBERS", numbers - 1)
+    reply = ana.get(path(pooled))
+    assert (reply.status_code, "too many columns" in reply.text) == (422, True)
 
 
 def test_sites_have_names_of_their_own() -> None:
