@@ -128,8 +128,9 @@ def ready(deployment: Deployment) -> Iterator[Services]:
             yield services
 
 
-def test_the_server_s_roles_are_enough_to_answer(ready: Services) -> None:
+def test_the_server_s_roles_are_enough_to_answer(ready: Services, deployment: Deployment) -> None:
     services = ready
+    deployment.settings("server")  # its passwords, whoever's another test has set
     budget = {"epsilon": 10, "delta": 1e-3, "rule": "basic", "by": "t"}
     services.ledger.set_population_cap("people", **budget)
     analyst_id, key = services.access.add_analyst("ana", by="t")
