@@ -478,7 +478,7 @@ class Dataset(Methods):
         self,
         y: str,
         treatment: str,
-        covariates: str | None = None,
+        covariates: str | Sequence[str] | None = None,
         *,
         estimand: str = "ate",
         estimator: str = "aipw",
@@ -494,10 +494,10 @@ class Dataset(Methods):
         """The average effect of a treatment: `treatment_effect`, also at models that were released
         before, whose coefficients and errors it takes over.
 
-        covariates: what is adjusted for; left out: the terms of the released models. propensity: a
-        released logit of the treatment on the covariates; outcome: a released regression of y on
-        the treatment and the same covariates. Those that are not given are fitted within the
-        question.
+        covariates: what is adjusted for, "age + C(g)" or ["age", "C(g)"]; left out: the terms of
+        the released models. propensity: a released logit of the treatment on the covariates;
+        outcome: a released regression of y on the treatment and the same covariates. Those that
+        are not given are fitted within the question.
 
         >>> logit = ds.logit("waterfront ~ grade + sqft_living", epsilon=1.0)
         >>> found = ds.ate("price", "waterfront", propensity=logit, estimand="att", epsilon=1.0)
@@ -505,6 +505,8 @@ class Dataset(Methods):
         """
         from reticent.kinds.treatment_effect import models_of  # noqa: PLC0415
 
+        if not isinstance(covariates, str | None):
+            covariates = " + ".join(covariates)
         models = models_of(treatment, propensity, outcome, covariates)
         values = {
             "y": y,
@@ -521,7 +523,7 @@ class Dataset(Methods):
         return answer
 
     def att(
-        self, y: str, treatment: str, covariates: str | None = None, **more: Any
+        self, y: str, treatment: str, covariates: str | Sequence[str] | None = None, **more: Any
     ) -> "TreatmentEffectResults | NoReply":
         """The average effect on the treated: `ate` with estimand="att".
 

@@ -9,7 +9,7 @@ import pytest
 
 import reticent
 from reticent.kinds.treatment_effect import models_of
-from support.client.replying_server import release
+from support.client.replying_server import Server, problem, release
 
 mpl.use("Agg")
 
@@ -140,3 +140,13 @@ def test_an_effect_needs_covariates_or_a_model_of_them() -> None:
     assert models_of("a", None, None, "x") == {}
     with pytest.raises(reticent.InvalidQuery, match="name covariates, or give a released model"):
         models_of("a", None, None)
+
+
+@pytest.mark.parametrize("covariates", ["x + C(g)", ["x", "C(g)"], ("x", "C(g)")])
+def test_covariates_are_a_text_or_a_list_of_terms(covariates: Any) -> None:
+    server = Server()
+    dataset = server.dataset()
+    server.answer = lambda _: problem(422, "invalid_query")
+    with pytest.raises(reticent.InvalidQuery):
+        dataset.ate("price", "a", covariates, epsilon=1.0)
+    assert server.body()["query"]["covariates"] == "x + C(g)"
