@@ -65,7 +65,7 @@ from reticent_server.fitting.own_profile import (
     selections_of,
     spread_verdict,
 )
-from reticent_server.fitting.passes import passes_of
+from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.public.coordinates import USUAL
 from reticent_server.fitting.regression_model import (
     FitGround,
@@ -285,7 +285,7 @@ def composed(
         offset=ground.offset,
         contributions=contributions_of(coding, budget, sizes, scale, grouped=grouped),
         scale=scale,
-        passes=passes_of(budget, sizes),
+        passes=Passes(budget, sizes),
         restriction=restriction,
     )
 
