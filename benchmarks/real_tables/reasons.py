@@ -18,7 +18,6 @@ _WHOLE = {
     words.NOT_ARRIVED: "not arrived",
     words.CURVATURE_DOUBTED: "curvature",
 }
-_BENT = "that shifts"  # of words.BENT
 Kept = dict[str, tuple[float, float, float]]
 """Of each reason: the share of a model's coefficients, the coverage and the median width (over the
 textbook's) that their intervals would have."""
@@ -47,8 +46,6 @@ def _own(result: dict[str, Any], place: int) -> str:
         return "index of the tail" if (index or 0.0) < TAIL_INDEX.value else "slope of the tail"
     if any("events" in s for s in named):
         return "events"
-    if any(_BENT in s for s in named):
-        return "bend"
     sampling = np.sqrt(max(se**2 - noise**2, 0.0))
     return "noise" if noise > PLAIN_NOISE_ALONE.value * sampling else "whitening"
 

@@ -61,7 +61,6 @@ def test_an_estimate_without_an_interval_does_not_make_those_of_others_wild() ->
     [
         (words.NOT_ARRIVED, 0.1, "not arrived"),
         ("Fewer than about 20 events decide b: no interval", 0.1, "events"),
-        (words.BENT.format(bends="mean response", names="b"), 0.1, "bend"),
         ("Not identifiable at this epsilon: b.", 0.1, "whitening"),
         ("Not identifiable at this epsilon: b.", 0.1995, "noise"),
     ],

@@ -120,9 +120,6 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
             roots(sampling),
             trust.heavy_tails(taken, rest, told=fit.cut.told),
             trust.eventless(fit.events),
-            trust.bent(
-                None if fit.bend is None else back.matrix @ fit.bend, roots(privacy + sampling)
-            ),
         ),
         degrees=degrees,
         allowance=taken,
@@ -136,9 +133,9 @@ def fit_result(
     level: float,
     n: int,
     radius_squared: float,
-    words: trust.CutWords,
+    instead: str,
 ) -> dict[str, Any]:
-    """What a reply says of any fit of a design. words: of its model, on a cut."""
+    """What a reply says of any fit of a design. instead: as of tail_warnings."""
     estimates = reported(coding, fit)
     beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
@@ -158,7 +155,7 @@ def fit_result(
         else EVEN_WEIGHTS,
         "n": n,
         "warnings": [
-            *cut_warnings(coding, estimates, fit.cut, words),
+            *cut_warnings(coding, estimates, fit.cut, instead),
             *warnings(coding, estimates, fit.verdict),
         ],
         **_cut(estimates, fit.cut),
@@ -248,13 +245,13 @@ def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND)
 
 
 def cut_warnings(
-    coding: Coding, estimates: Reported, cut: RowCut | None, words: trust.CutWords
+    coding: Coding, estimates: Reported, cut: RowCut | None, instead: str
 ) -> list[str]:
     """What a cut takes of which coefficients, in sentences."""
     if cut is None or estimates.allowance is None:
         return []
     share = estimates.allowance / np.maximum(estimates.standard_errors, np.finfo(float).tiny)
-    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond, words)
+    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond, instead)
 
 
 def roots(C: FloatArray) -> FloatArray:

@@ -228,29 +228,16 @@ def heavy(lost: Mapping[str, float]) -> list[str]:
     return [name for name, share in lost.items() if share > thresholds.HEAVY.value]
 
 
-@dataclass(frozen=True, slots=True)
-class CutWords:
-    """What a model's replies say of a cut. instead: how the target is asked for that few records do
-    not decide, with a comma, or nothing where it was asked; bends: what is not linear in the
-    coefficients.
-    """
-
-    instead: str
-    bends: str = "mean response"
-
-
-OF_LINES = CutWords('loss="huber", for ')
-OF_MEANS = CutWords('target="robust", for ')
-OF_HAZARDS = CutWords('target="robust", for ', bends="hazard")
-OF_ROBUST_HAZARDS = CutWords("", bends="hazard")
+OF_LINES, OF_MEANS = 'loss="huber", for ', 'target="robust", for '
+"""How a target is asked for that few records do not decide, of lines, and of means and hazards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
     heavy: (q,) those that a few records decide, and sparse: (q,) those that a level of too few
-    events decides, where that was asked; eventless: (q,) those that few events decide, and bent:
-    (q,) those that the bend of the mean score decides, of a likelihood.
+    events decides, where that was asked; eventless: (q,) those that few events decide, of a
+    likelihood.
     """
 
     estimable: BoolArray
@@ -258,7 +245,6 @@ class CoefficientFlags:
     heavy: BoolArray | None = None
     eventless: BoolArray | None = None
     sparse: BoolArray | None = None
-    bent: BoolArray | None = None
 
     @property
     def barred(self) -> BoolArray:
@@ -276,17 +262,17 @@ class CoefficientFlags:
         )
 
     def tail_warnings(
-        self, names: Sequence[str], share: FloatArray, records: float, words: CutWords
+        self, names: Sequence[str], share: FloatArray, records: float, instead: str
     ) -> list[str]:
         """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many
-        are cut.
+        are cut; instead: OF_LINES or OF_MEANS, or nothing where that was asked.
         """
         said = []
         heavy = [] if self.heavy is None else _named(names, self.heavy)
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. "
-                f"Ask for {words.instead}a logarithm of what has the long tail, or for a "
+                f"Ask for {instead}a logarithm of what has the long tail, or for a "
                 "larger epsilon."
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
@@ -296,8 +282,6 @@ class CoefficientFlags:
                 f"{', '.join(rare)}: no interval is given. Merge rare levels, or take one with "
                 "many events as the reference."
             )
-        curved = [] if self.bent is None else _named(names, self.bent)
-        said += [say.BENT.format(bends=words.bends, names=", ".join(curved))] if curved else []
         leaning = _named(names, self.estimable & (share > thresholds.CUT_TOLD.value))
         if leaning:
             said.append(
@@ -314,7 +298,7 @@ class CoefficientFlags:
         means.
         """
         said = []
-        told = [self.estimable, self.heavy, self.eventless, self.sparse, self.bent]
+        told = [self.estimable, self.heavy, self.eventless, self.sparse]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
@@ -376,38 +360,23 @@ def eventless(events: FloatArray | None) -> BoolArray | None:
     return None if events is None else np.asarray(events < thresholds.LEAST_EVENTS.value)
 
 
-def bent(bend: FloatArray | None, error: FloatArray) -> BoolArray:
-    """(q,) whether the bend of the mean score decides a coefficient. bend, error: (q,), what it is
-    moved by and its standard error.
-    """
-    if bend is None:
-        return np.zeros(len(error), dtype=bool)
-    return np.asarray(np.abs(bend) > thresholds.BENT_SHARE.value * error)
-
-
 def cut_coefficients(
     identified: BoolArray,
     privacy: FloatArray,
     sampling: FloatArray,
     heavy: BoolArray,
     eventless: BoolArray | None = None,
-    bent: BoolArray | None = None,
 ) -> CoefficientFlags:
     """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
-    (q,) of `eventless`; bent: (q,) of `bent`.
+    (q,) of `eventless`.
     """
     rare = np.zeros_like(heavy) if eventless is None else eventless
     heavy = heavy & ~rare
-    curved = np.zeros_like(heavy) if bent is None else bent & ~rare & ~heavy
     estimable = (
-        identified
-        & ~heavy
-        & ~rare
-        & ~curved
-        & (privacy <= thresholds.PLAIN_NOISE_ALONE.value * sampling)
+        identified & ~heavy & ~rare & (privacy <= thresholds.PLAIN_NOISE_ALONE.value * sampling)
     )
     noisy = estimable & (privacy > thresholds.NOISE_DOMINATES.value * sampling)
-    return CoefficientFlags(estimable, noisy, heavy, rare, bent=curved)
+    return CoefficientFlags(estimable, noisy, heavy, rare)
 
 
 def coefficients(

@@ -114,11 +114,6 @@ LIKELIHOOD_BEND = Threshold(
     "what is left of the bend's bias, half of its square, is then a fifth of it; with errors of .5 "
     "to .7, of 200 events and 9 or 15 terms, intervals cover .8",
 )
-BENT_SHARE = Threshold(
-    0.2,
-    "of a coefficient's standard error, by which it is moved because the mean score bends",
-    "up to there intervals of logits of 200 to 900 events cover .95, beyond it .73",
-)
 LEAST_PERSONS = Threshold(
     50.0,
     "effective persons of a variance between persons",
