@@ -43,7 +43,7 @@ def test_a_line_counts_intervals_that_were_given() -> None:
     assert found.noise == pytest.approx(1.5)
     assert found.warned == 0.25
     assert found.worst == "b"
-    assert found.kept_back == {"index of the tail": (pytest.approx(1 / 8), 0.0, pytest.approx(2.0))}
+    assert found.kept_back == {"slope of the tail": (pytest.approx(1 / 8), 0.0, pytest.approx(2.0))}
 
 
 def test_a_fit_that_says_too_small_an_error_is_wild() -> None:

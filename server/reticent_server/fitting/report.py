@@ -96,11 +96,12 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    taken, rest = None, None
-    if fit.taken is not None and fit.cut is not None:
-        allowed = back.covariance(fit.taken)
-        taken = roots(allowed)
-        rest = roots(privacy + sampling - allowed)
+    errors = directions.flags, roots(privacy), roots(sampling)
+    if fit.taken is None or fit.cut is None:
+        allowance, flags = None, trust.coefficients(*errors).without_sparse(fit.sparse)
+    else:
+        allowance = roots(back.covariance(fit.taken))
+        flags = trust.cut_coefficients(*errors, fit.events, told=fit.cut.told)
     degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
@@ -110,19 +111,9 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)).without_sparse(
-            fit.sparse
-        )
-        if taken is None or rest is None or fit.cut is None
-        else trust.cut_coefficients(
-            directions.flags,
-            roots(privacy),
-            roots(sampling),
-            trust.heavy_tails(taken, rest, told=fit.cut.told),
-            trust.eventless(fit.events),
-        ),
+        flags=flags,
         degrees=degrees,
-        allowance=taken,
+        allowance=allowance,
     )
 
 

@@ -18,7 +18,7 @@ from reticent_server.fitting.row_tail import (
     planned_cut,
     tail_shape,
 )
-from reticent_server.fitting.trust import heavy_tails
+from reticent_server.fitting.trust import cut_coefficients, cut_decides
 from reticent_server.fitting.trust.thresholds import TAIL_INDEX
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.mechanisms import running_counts
@@ -110,11 +110,15 @@ def test_without_a_clear_tail_no_interval_is_told() -> None:
     cut = chosen_cut(GRID, Released(np.zeros(48), 50.0), 100, RANK)
     assert not cut.told
     assert cut.length < 10
-    assert heavy_tails(np.zeros(2), np.ones(2), told=cut.told).all()
+    flags = cut_coefficients(np.ones(2, bool), np.ones(2), np.ones(2), told=cut.told)
+    assert not flags.estimable.any()
+    assert flags.heavy is not None
+    assert flags.heavy.all()
 
 
 def test_a_few_records_decide_where_the_allowance_is_most_of_the_error() -> None:
-    assert heavy_tails(np.array([2.9, 3.1]), np.ones(2), told=True).tolist() == [False, True]
+    assert [cut_decides(x, 1.0, told=True) for x in (2.9, 3.1)] == [False, True]
+    assert cut_decides(0.0, 1.0, told=False)
 
 
 def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:

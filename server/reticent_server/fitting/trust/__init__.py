@@ -322,13 +322,11 @@ def _named(names: Sequence[str], which: BoolArray) -> list[str]:
     return [name for name, chosen in zip(names, which, strict=True) if chosen]
 
 
-def heavy_tails(allowance: FloatArray, rest: FloatArray, *, told: bool) -> BoolArray:
-    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for
-    what the cut takes, and of all else; told: whether the first are known (fitting.row_tail).
+def cut_decides(allowance: float, rest: float, *, told: bool) -> bool:
+    """Whether a few records decide a number that has no rule on its noise. allowance, rest:
+    standard errors for what a cut takes, and of all else; told: whether the first is known.
     """
-    if not told:
-        return np.ones(len(rest), dtype=bool)
-    return np.asarray(allowance > thresholds.CUT_ALLOWANCE.value * rest)
+    return not told or allowance > thresholds.CUT_ALLOWANCE.value * rest
 
 
 def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
@@ -355,26 +353,23 @@ def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
     return [say.FEW_ALLOWED.format(records=records)]
 
 
-def eventless(events: FloatArray | None) -> BoolArray | None:
-    """(q,) whether too few events decide a coefficient; None where each record counts."""
-    return None if events is None else np.asarray(events < thresholds.LEAST_EVENTS.value)
-
-
 def cut_coefficients(
     identified: BoolArray,
     privacy: FloatArray,
     sampling: FloatArray,
-    heavy: BoolArray,
-    eventless: BoolArray | None = None,
+    events: FloatArray | None = None,
+    *,
+    told: bool = True,
 ) -> CoefficientFlags:
-    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
-    (q,) of `eventless`.
+    """The same of a fit whose scores are cut as a whole. privacy: with the allowance for what the
+    cut takes; told: whether that is known (fitting.row_tail); events: (q,) about how many decide
+    each, None where each record counts.
     """
-    rare = np.zeros_like(heavy) if eventless is None else eventless
-    heavy = heavy & ~rare
-    estimable = (
-        identified & ~heavy & ~rare & (privacy <= thresholds.PLAIN_NOISE_ALONE.value * sampling)
-    )
+    none = np.zeros_like(identified)
+    rare = none if events is None else np.asarray(events < thresholds.LEAST_EVENTS.value)
+    heavy = none if told else ~rare
+    known = identified & ~rare & ~heavy
+    estimable = known & (privacy <= thresholds.PLAIN_NOISE_ALONE.value * sampling)
     noisy = estimable & (privacy > thresholds.NOISE_DOMINATES.value * sampling)
     return CoefficientFlags(estimable, noisy, heavy, rare)
 
@@ -424,7 +419,7 @@ def jump(
         return _declined(say.HIDDEN_JUMP)
     if not tail.intervals:
         return tail
-    if allowance > thresholds.CUT_ALLOWANCE.value * float(np.hypot(sampling, privacy)):
+    if cut_decides(allowance, float(np.hypot(sampling, privacy)), told=True):
         return _declined(say.HEAVY_JUMP)
     if privacy > thresholds.PLAIN_NOISE_ALONE.value * sampling:
         return _declined(say.NOISY_JUMP.format(times=thresholds.PLAIN_NOISE_ALONE.value))
