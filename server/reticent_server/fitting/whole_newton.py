@@ -191,7 +191,7 @@ class WholeNewton(NoisyNewton):
         cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.distances)
         reach = LEAST_REACH * sqrt(q)
         taken = score.leaning(q) * cut.excess
-        return PlannedStep(score, wide, cut.length, reach, taken, cut.expected)
+        return PlannedStep(score, wide, cut.length, reach, taken, cut.told)
 
     @property
     def _rank(self) -> float:

@@ -53,8 +53,8 @@ PLAIN_NOISE_ALONE = Threshold(
 )
 TAIL_INDEX = Threshold(
     1.5,
-    "index of the tail of scores that are cut as a whole, half a standard deviation below its "
-    "estimate",
+    "index of the tail of squared lengths that are cut, half a standard deviation below its "
+    "estimate, of a correlation",
     "below it what is beyond the cut is more than twice what lies at it, and is not told",
 )
 BULK_INDEX = Threshold(
@@ -241,11 +241,6 @@ EXPECTED_WAY = Threshold(
     1.4,
     "times the distance to the solution that is forecast, which a plan counts on",
     "chosen on real tables (`python -m benchmarks gate`)",
-)
-EXPECTED_INDEX = Threshold(
-    1.75,
-    "index of the tail of a planned cut, from which on a reply is expected to tell it",
-    "TAIL_INDEX and half a standard deviation of an index, as of 100 records at epsilon = 1",
 )
 INFLUENCE_INDEX = Threshold(
     2.0,
