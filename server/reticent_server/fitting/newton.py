@@ -43,7 +43,7 @@ from reticent_server.fitting.score import Score, ScoreFamily
 from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
-from reticent_server.fitting.step_parts import Contributions, Errors, FinalStep, LastReleases
+from reticent_server.fitting.step_parts import Contributions, Errors, FinalStep, StepReleases
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power, symmetric
 
@@ -164,14 +164,14 @@ class NoisyNewton:
         return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 
     def _finished(
-        self, place: StepPlace, contributions: Contributions, released: LastReleases
+        self, place: StepPlace, contributions: Contributions, released: StepReleases
     ) -> StandardFit:
         """The last step, with the released Jacobian and the sandwich."""
         back, count = power(place.expected, 0.5), place.state.count
-        mean = released.scores.mean_score(count)
-        place, jacobian_noise = place.measured(released.jacobian, None)
+        mean, (jacobian, meat) = released.mean_score(count), released.matrices
+        place, jacobian_noise = place.measured(jacobian, None)
         curvature = place.curvature
-        scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
+        scores = self.scale.last(place, mean, meat, released.equation, curvature)
         seen = self._seen(place, scores.mean, curvature)
         after = self._last_moved(place, seen)
         curvature = after.believed(curvature)
@@ -180,13 +180,13 @@ class NoisyNewton:
         directions = fit_directions(
             place.model.whitening,
             back,
-            released.jacobian.values / count,
+            jacobian.values / count,
             jacobian_noise,
             after.covariance + sampling,
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
+        last = FinalStep(place, curvature, jacobian, meat, directions, sampling, after.covariance)
         return fitted(self, last, contributions.errors(last), scores, after)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
