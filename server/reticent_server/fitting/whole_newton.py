@@ -379,7 +379,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     state, model = place.state, place.model
     count, W = state.count, model.whitening.transform
     A = np.asarray(np.linalg.inv(curvature.H))
-    inside = cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
+    inside = cut_scale(cut, curvature)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
     leant = whole.score.leaning(len(W)) * cut.excess
@@ -406,7 +406,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
         bend=np.asarray(W.T @ bend),
         left=np.asarray(W.T @ state.covariance @ W),
-        scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
+        scale=sqrt(inside) * whole.score.scale,
         directions=directions if cut.told and verdict.intervals else directions.none,
         verdict=verdict,
         count=count,
@@ -444,4 +444,4 @@ def cut_scale(cut: RowCut, curvature: StepCurvature) -> float:
     """The mean square of the residuals of cut scores, in squared scales: their mean squared length
     over that of the rows.
     """
-    return cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
+    return cut.squares / max(float(np.trace(curvature.J)), _TINY)

@@ -139,9 +139,9 @@ def test_a_planned_cut_takes_what_the_profile_s_tail_leads_to_expect() -> None:
     x = np.log(0.05 / (RANK / N)) / 2.0
     assert cut.alpha == pytest.approx(2.0 * (1 + 0.4 * min(x, 1.2)), rel=0.02)
     assert cut.excess > plain.excess * 1.5
-    assert (plain.expected, cut.expected) == (True, True)
-    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, longer).expected
-    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, -longer).expected
+    assert (plain.told, cut.told) == (True, True)
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, longer).told
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, -longer).told
 
 
 def test_the_reach_grows_with_tails_that_public_rows_lack() -> None:
