@@ -23,7 +23,7 @@ from benchmarks.real_tables.fast import numpy_noise
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import residual_score, trust
 from reticent_server.fitting.beliefs import EXPECTED
-from reticent_server.fitting.curvature import Steady
+from reticent_server.fitting.curvature import ScoreCurvature
 
 TABLES, SOUND_TABLES = 24, 9  # of each fault, of each sound law
 FAR = 4.0  # stated errors: of ten coefficients, a right normal law is as far once in 1,600
@@ -53,7 +53,7 @@ class CheckLine:
 def sure() -> Iterator[None]:
     """Within it a fit takes its curvature for what is expected, and checks nothing at its end."""
     with (
-        mock.patch.object(residual_score, "STEADY", Steady(factors=EXPECTED)),
+        mock.patch.object(residual_score, "STEADY", ScoreCurvature(factors=EXPECTED)),
         mock.patch.object(trust, "believed", return_value=trust.SOUND),
     ):
         yield

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """python -m benchmarks.real_tables [--tables FOLDER] [--reps R] [--eps E …] [--asked default
 squared …] [--half 0|1] [--only TEXT] [--kind linear|glm] [--n N] [--json FILE] [--fast]
-[--known lengths|start]
+[--known lengths|start] [--alone]
 
 --fast draws the mechanisms' noise with numpy: the same laws, for figures that take hundreds of
-fits. --known: what a fit is told of the solution (benchmarks.real_tables.known).
+fits. --known: what a fit is told of the solution (benchmarks.real_tables.known). --alone: also how
+often each rule alone declines an interval (benchmarks.real_tables.alone).
 """
 
 import argparse
@@ -12,7 +13,9 @@ import json
 import math
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,9 +25,10 @@ import numpy as np
 from benchmarks.gauntlet.questions import QuestionFields
 from benchmarks.gauntlet.targets import LEAST_WHOLE, almost_noise_free
 from benchmarks.noise_free import glm_target
+from benchmarks.real_tables.alone import Alone, rules_told
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.known import KNOWN, told
-from benchmarks.real_tables.lines import RealLine, Sample, line
+from benchmarks.real_tables.lines import RealLine, Sample, Z, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
 from benchmarks.real_tables.reasons import table
 from benchmarks.real_tables.textbook import Textbook, textbook
@@ -48,6 +52,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--n", type=int, help=f"records of a sample; default at most {MOST}")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--fast", action="store_true")
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--known", choices=KNOWN, default=KNOWN[0])
     return parser.parse_args()
 
@@ -98,6 +103,12 @@ def model_lines(model: RealModel, frame, given: argparse.Namespace) -> Iterator[
     with told(given.known, target.coefficients):
         found = _samples(model, frame, queries, n, given)
     for (asked, epsilon), samples in found.items():
+        if given.alone:
+            about = target.coefficients if own[asked] is None else own[asked]
+            for sample in samples:
+                held = np.abs(sample.coefficients - about) <= Z * sample.errors
+                widths = sample.errors / target.standard_errors
+                given.tally[asked, epsilon].add(sample.ruled, held, widths)
         if samples:
             yield line(asked, model.name, (n, epsilon), samples, own[asked], target)
 
@@ -112,12 +123,13 @@ def _samples(model, frame, queries, n: int, given: argparse.Namespace):
     seed = zlib.crc32(model.name.encode())
     for k in range(given.reps):
         rng = np.random.default_rng((seed, k))
-        with numpy_noise(rng, on=given.fast):
+        rules = rules_told() if given.alone else nullcontext({})
+        with numpy_noise(rng, on=given.fast), rules as ruled:
             table = frame.sample(rng, n)
             for (asked, epsilon), samples in found.items():
                 result = table.reply(table.plan(queries[asked], epsilon))
                 if result is not None:
-                    samples.append(Sample.of(result))
+                    samples.append(replace(Sample.of(result), ruled=dict(ruled)))
             table.close()
     return found
 
@@ -146,6 +158,7 @@ def summary(lines: Sequence[RealLine]) -> Iterator[str]:
 def main() -> None:
     given = arguments()
     folder, lines = read_folder(given.tables), []
+    given.tally = defaultdict(Alone)
     for k, model in enumerate(folder.models):
         other = given.half is not None and k % 2 != given.half
         if (
@@ -164,6 +177,8 @@ def main() -> None:
             given.json.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(*summary(lines), sep="\n")
     print(table([x.json() for x in lines]))
+    for (asked, epsilon), found in given.tally.items():
+        print(f"{asked} eps={epsilon:g}, by rule", found.table(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from benchmarks.real_tables.alone import Ruled
 from benchmarks.real_tables.reasons import Kept, kept_back, reasons
 from benchmarks.real_tables.textbook import Textbook
 from reticent_server.domain.steps import FloatArray
@@ -16,13 +17,14 @@ WILD_STATED, WILD_SAMPLING, LEAST_SPREAD = 10.0, 20.0, 0.5
 """A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below
 half of the spread over the samples that have an interval.
 """
-_Z = float(ndtri(0.975))
+Z = float(ndtri(0.975))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
     """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned:
-    whether it warns. reasons: (q,) of benchmarks.real_tables.reasons.
+    whether it warns. reasons: (q,) of benchmarks.real_tables.reasons; ruled: as of
+    benchmarks.real_tables.alone, where that is asked.
     """
 
     coefficients: FloatArray
@@ -32,6 +34,7 @@ class Sample:
     privacy: FloatArray
     warned: bool
     reasons: Sequence[str] = ()
+    ruled: Ruled = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: dict[str, Any]) -> "Sample":
@@ -119,13 +122,13 @@ def line(
         textbook=_mean(held, known),
         given=float(known.mean()),
         wild=float(wild.any(axis=1).mean()),
-        width=_median((upper - lower)[known] / (2 * _Z * np.broadcast_to(se, known.shape)[known])),
+        width=_median((upper - lower)[known] / (2 * Z * np.broadcast_to(se, known.shape)[known])),
         noise=_median((privacy / se)[known]),
         worst=target.terms[worst],
         worst_coverage=float(each[worst]),
         worst_error=_mean(off[:, worst], known[:, worst]),
         warned=float(np.mean([s.warned for s in samples])),
-        kept_back=kept_back(samples, target, _Z),
+        kept_back=kept_back(samples, target, Z),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.real_tables.textbook import Textbook
 from reticent_server.fitting.trust import words
-from reticent_server.fitting.trust.thresholds import CUT_ALLOWANCE, PLAIN_NOISE_ALONE, TAIL_INDEX
+from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 
 _WHOLE = {
     words.UNSETTLED: "not settled",
@@ -18,7 +18,6 @@ _WHOLE = {
     words.NOT_ARRIVED: "not arrived",
     words.CURVATURE_DOUBTED: "curvature",
 }
-_BENT = "that shifts"  # of words.BENT
 Kept = dict[str, tuple[float, float, float]]
 """Of each reason: the share of a model's coefficients, the coverage and the median width (over the
 textbook's) that their intervals would have."""
@@ -41,14 +40,9 @@ def _own(result: dict[str, Any], place: int) -> str:
     noise = result["privacy_standard_errors"][place]
     named = [s for s in result["warnings"] if name in s]
     if any("records decide" in s for s in named):
-        taken, index = result["cut"]["allowances"][place], result["cut"].get("tail_index")
-        if taken > CUT_ALLOWANCE.value * np.sqrt(max(se**2 - taken**2, 0.0)):
-            return "allowance"
-        return "index of the tail" if (index or 0.0) < TAIL_INDEX.value else "slope of the tail"
+        return "slope of the tail" if result["cut"].get("tail_index") else "no tail"
     if any("events" in s for s in named):
         return "events"
-    if any(_BENT in s for s in named):
-        return "bend"
     sampling = np.sqrt(max(se**2 - noise**2, 0.0))
     return "noise" if noise > PLAIN_NOISE_ALONE.value * sampling else "whitening"
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.real_tables.alone import Alone
 from benchmarks.real_tables.lines import Sample, line
 from benchmarks.real_tables.models import read_folder
 from benchmarks.real_tables.reasons import reasons
@@ -43,7 +44,7 @@ def test_a_line_counts_intervals_that_were_given() -> None:
     assert found.noise == pytest.approx(1.5)
     assert found.warned == 0.25
     assert found.worst == "b"
-    assert found.kept_back == {"index of the tail": (pytest.approx(1 / 8), 0.0, pytest.approx(2.0))}
+    assert found.kept_back == {"slope of the tail": (pytest.approx(1 / 8), 0.0, pytest.approx(2.0))}
 
 
 def test_a_fit_that_says_too_small_an_error_is_wild() -> None:
@@ -61,7 +62,6 @@ def test_an_estimate_without_an_interval_does_not_make_those_of_others_wild() ->
     [
         (words.NOT_ARRIVED, 0.1, "not arrived"),
         ("Fewer than about 20 events decide b: no interval", 0.1, "events"),
-        (words.BENT.format(bends="mean response", names="b"), 0.1, "bend"),
         ("Not identifiable at this epsilon: b.", 0.1, "whitening"),
         ("Not identifiable at this epsilon: b.", 0.1995, "noise"),
     ],
@@ -96,3 +96,13 @@ def test_a_folder_names_its_models_and_the_textbook_is_least_squares(tmp_path: P
     X = np.column_stack([np.ones(400), x, g == "v"])
     assert found.coefficients == pytest.approx(np.linalg.lstsq(X, y, rcond=None)[0], abs=1e-4)
     assert found.standard_errors[1] == pytest.approx(0.1, rel=0.25)
+
+
+def test_a_rule_that_others_share_is_not_alone() -> None:
+    found = Alone()
+    ruled = {"a": np.array([True, True, False]), "b": np.array([False, True, False])}
+    found.add(ruled, np.array([True, False, True]), np.array([2.0, 3.0, 1.5]))
+    assert found.declined == {"a": 2, "b": 1}
+    assert found.alone == {"a": [(True, 2.0)], "b": []}
+    assert found.given == [(True, 1.5)]
+    assert "| a | 0.667 | 0.3333 | 1.00 | 2.0 |" in found.table()

@@ -32,7 +32,6 @@ from reticent_server.fitting.step_parts import (
     Contributions,
     Errors,
     FinalStep,
-    LastParts,
     Settling,
     StepParts,
 )
@@ -58,9 +57,9 @@ class RowScores(Contributions):
         gradient = self._gradient(ball, t)
         return StepParts(t, self.sizes.n, ball.shift, scores, self.budget.joint, gradient, jacobian)
 
-    def last_step(self, place: StepPlace) -> LastParts:
+    def last_step(self, place: StepPlace) -> StepParts:
         ball, score, t = self.ball(place), place.score, place.t
-        return LastParts(
+        return StepParts(
             t=t,
             n=self.sizes.n,
             shift=ball.shift,

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a score's mean changes with the distance to the solution, and the filter's step that follows.
 
-    Steady    linear in the distance: the step of a bank of filters (fitting.beliefs)
-    Bent      levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
-    Growing   grows with the exponential of the distance, as with a log link: steps of length 1 at
-              most, turned into the distance at which the exponential has that mean
+    ScoreCurvature  linear in the distance: the step of a bank of filters (fitting.beliefs)
+    Bent            levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
+    Growing         grows with the exponential of the distance, as with a log link: steps of length
+                    1 at most, turned into the distance at which the exponential has that mean
 
 A score names its own (Score.curvature); another law of the mean is another class with these
 methods.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Protocol
 
 import numpy as np
 
@@ -96,63 +95,34 @@ class StepView:
         return moved(self.covariance, self.curvature, self.noise, self.score, reach)
 
 
-class ScoreCurvature(Protocol):
-    """The law of a mean score."""
-
-    @property
-    def most_off(self) -> float:
-        """The error of a typical predictor up to which a linear step's standard errors hold."""
-        ...
-
-    @property
-    def early_jacobian(self) -> EarlyJacobian:
-        """What a Jacobian before the last step is worth."""
-        ...
-
-    def spread(self, C: FloatArray) -> FloatArray:
-        """(q, q) the distances over which an expected curvature is a mean."""
-        ...
-
-    @property
-    def factors(self) -> Factors:
-        """What the curvature may be, of what is expected of it."""
-        ...
-
-    def step(self, seen: StepView) -> Stepped:
-        """A step of the whole space."""
-        ...
-
-    def step_within(self, seen: StepView) -> Stepped:
-        """A step that keeps to the subspace of C."""
-        ...
-
-    def last_step(self, seen: StepView) -> Stepped:
-        """The last step of the whole space."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Steady(ScoreCurvature):
-    """The mean score is linear in the distance."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreCurvature:
+    """The law of a mean score: linear in the distance. most_off: the error of a typical predictor
+    up to which a linear step's standard errors hold; early_jacobian: what a Jacobian before the
+    last step is worth; factors: what the curvature may be, of what is expected of it."""
 
     most_off: float = inf
     early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
     factors: Factors = SEEN
 
     def spread(self, C: FloatArray) -> FloatArray:
+        """(q, q) the distances over which an expected curvature is a mean."""
         return C
 
     def step(self, seen: StepView) -> Stepped:
+        """A step of the whole space."""
         return seen.surprised().stepped()
 
     def step_within(self, seen: StepView) -> Stepped:
+        """A step that keeps to the subspace of C."""
         return seen.stepped()
 
     def last_step(self, seen: StepView) -> Stepped:
+        """The last step of the whole space."""
         return self.step(seen)
 
 
-STEADY = Steady()
+STEADY = ScoreCurvature()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +130,8 @@ class Bent(ScoreCurvature):
     """The mean score levels off. away: its law."""
 
     away: MeanChange
-    most_off: float = inf
-    early_jacobian: EarlyJacobian = BENT_JACOBIAN
-    factors: Factors = EXPECTED
+    early_jacobian: EarlyJacobian = field(default=BENT_JACOBIAN, kw_only=True)
+    factors: Factors = field(default=EXPECTED, kw_only=True)
 
     def spread(self, C: FloatArray) -> FloatArray:
         """At θ itself: the steps know how the curvature changes."""
@@ -172,7 +141,7 @@ class Bent(ScoreCurvature):
         return self._far(seen, _FARTHER)
 
     def step_within(self, seen: StepView) -> Stepped:
-        return self._far(seen, _FARTHER)
+        return self.step(seen)
 
     def last_step(self, seen: StepView) -> Stepped:
         return self._far(seen, 1.0)
@@ -205,12 +174,8 @@ class Growing(ScoreCurvature):
     E q in units of its slope, and the derivative."""
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-    most_off: float = BEND.value
-    early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
-    factors: Factors = EXPECTED
-
-    def spread(self, C: FloatArray) -> FloatArray:
-        return C
+    most_off: float = field(default=BEND.value, kw_only=True)
+    factors: Factors = field(default=EXPECTED, kw_only=True)
 
     def step(self, seen: StepView) -> Stepped:
         step = limited(seen.surprised().moved())
@@ -218,9 +183,6 @@ class Growing(ScoreCurvature):
 
     def step_within(self, seen: StepView) -> Stepped:
         return Stepped.sure(seen.moved())
-
-    def last_step(self, seen: StepView) -> Stepped:
-        return self.step(seen)
 
     def grown(self, rows: LocalRows, way: FloatArray) -> FloatArray:
         """The distance d (q,) at which the mean score is what a linear one has at `way` (q,):

@@ -39,9 +39,7 @@ def expected_intervals(
     sampling, ratios = np.ones_like(fit.ratios), EXPECTED_NOISE.value * fit.ratios
     if fit.allowance is None:
         return trust.coefficients(fit.estimable, ratios, sampling).estimable
-    rest = np.sqrt(np.maximum(fit.privacy**2 - fit.allowance**2, 0.0) + fit.sampling**2)
-    heavy = trust.heavy_tails(fit.allowance, rest, told=True)
-    return trust.cut_coefficients(fit.estimable, ratios, sampling, heavy).estimable
+    return trust.cut_coefficients(fit.estimable, ratios, sampling).estimable
 
 
 def _persons_suffice(fit: Forecast, sizes: Sizes, budget: FitBudget) -> bool:

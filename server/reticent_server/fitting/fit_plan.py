@@ -65,7 +65,7 @@ from reticent_server.fitting.own_profile import (
     selections_of,
     spread_verdict,
 )
-from reticent_server.fitting.passes import passes_of
+from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.public.coordinates import USUAL
 from reticent_server.fitting.regression_model import (
     FitGround,
@@ -73,7 +73,7 @@ from reticent_server.fitting.regression_model import (
     ResponseT,
     ground_of,
 )
-from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
+from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.fitting.scale import scale_of
 from reticent_server.fitting.score import ScoreFamily
@@ -146,7 +146,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     def _newton(
         self,
         ground: FitGround[ResponseT],
-        restriction: Restriction | Unrestricted = UNRESTRICTED,
+        restriction: Restriction | None = None,
     ) -> NoisyNewton:
         family = self.model.family(ground)
         return composed(ground, family, self.budget, self.sizes, restriction, grouped=self.grouped)
@@ -224,7 +224,7 @@ class FitPlan(Planned, Generic[ResponseT]):
             own = self.own_profile
             facts = own.profiled((yield own.step))
             ground = ground_of(self.design, facts, self.model, masked=own.masked) or ground
-        restriction = restrict(ground.coding) if restrict else UNRESTRICTED
+        restriction = restrict(ground.coding) if restrict else None
         fit = yield from self._newton(ground, restriction).fit()
         return ground, self.model.adjusted(ground.coding, fit)
 
@@ -268,7 +268,7 @@ def composed(
     family: ScoreFamily,
     budget: FitBudget,
     sizes: Sizes,
-    restriction: Restriction | Unrestricted = UNRESTRICTED,
+    restriction: Restriction | None = None,
     *,
     grouped: bool = False,
 ) -> NoisyNewton:
@@ -285,7 +285,7 @@ def composed(
         offset=ground.offset,
         contributions=contributions_of(coding, budget, sizes, scale, grouped=grouped),
         scale=scale,
-        passes=passes_of(budget, sizes),
+        passes=Passes(budget, sizes),
         restriction=restriction,
     )
 

@@ -44,7 +44,7 @@ class FitReply(Generic[ResponseT]):
             level=self.level,
             n=self.n,
             radius_squared=self.sizes.radius_squared,
-            words=self.model.cut_words,
+            instead=self.model.cut_words,
         )
         if self.own_profile:
             result["warnings"].append(NO_PROFILE)

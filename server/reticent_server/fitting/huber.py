@@ -8,7 +8,6 @@ the mean v̄ of v already, since s is measured where the predictor stands.
 
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -39,52 +38,11 @@ _EXPLAINED, _MOST = (
 _SHRINK, _GROW = 1 / 64, 1.2  # bounds of a step of the scale: residuals shrink as a fit settles
 
 
-class Psi(Protocol):
-    """ψ of a standardised residual, with its moments under the normal law."""
-
-    @property
-    def c(self) -> float:
-        """The tuning constant, in residual scales."""
-        ...
-
-    @property
-    def bound(self) -> float:
-        """sup |ψ|."""
-        ...
-
-    @property
-    def mean_square(self) -> float:
-        """E ψ² under the normal law."""
-        ...
-
-    @property
-    def mean_derivative(self) -> float:
-        """E ψ′ under the normal law."""
-        ...
-
-    @property
-    def signed(self) -> bool:
-        """Whether ψ′ has both signs."""
-        ...
-
-    def psi(self, z: FloatArray) -> FloatArray:
-        """(rows,) ψ of standardised residuals z (rows,)."""
-        ...
-
-    def derivative(self, z: FloatArray) -> FloatArray:
-        """(rows,) ψ′ of standardised residuals z (rows,)."""
-        ...
-
-    def mean_derivative_at(self, variance: FloatArray) -> FloatArray:
-        """(rows,) E ψ′ of normal residuals with variances (rows,), in s²."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class PsiScore(ResidualScore):
     """q = ψ(z), at the tuning constant c of `psi` and the scale s; |ψ′| ≤ 1."""
 
-    psi: Psi
+    psi: Huber | Biweight
     scale: float
 
     @property

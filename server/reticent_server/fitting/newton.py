@@ -14,8 +14,8 @@ curvature that is not what was expected, is the filter's covariance.
 
 What differs from fit to fit are objects that the plan composes: how records add up
 (fitting.contributions), how the scale is known (fitting.scale), which rows a pass goes over
-(fitting.passes), where the path may go (fitting.restriction), and, of a score, how its mean bends
-(fitting.curvature).
+(fitting.passes), a subspace that the path keeps to (fitting.restriction), and, of a score, how its
+mean bends (fitting.curvature).
 """
 
 from collections.abc import Generator
@@ -36,14 +36,14 @@ from reticent_server.fitting.maps import on_lattice
 from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.public.model import PublicModel
-from reticent_server.fitting.restriction import UNRESTRICTED, Restriction, Unrestricted
+from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.rounds import whitening_rounds
 from reticent_server.fitting.scale import LastScores, MeanScore, Scale
 from reticent_server.fitting.score import Score, ScoreFamily
 from reticent_server.fitting.sparse_levels import sparse_coefficients
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import State, StepPlace
-from reticent_server.fitting.step_parts import Contributions, Errors, FinalStep, LastReleases
+from reticent_server.fitting.step_parts import Contributions, Errors, FinalStep, StepReleases
 from reticent_server.fitting.whitening import Whitening
 from reticent_server.numerics.matrices import power, symmetric
 
@@ -72,7 +72,7 @@ class NoisyNewton:
     contributions: Contributions
     scale: Scale
     passes: Passes
-    restriction: Restriction | Unrestricted = UNRESTRICTED
+    restriction: Restriction | None = None
 
     def public_model(self, whitening: Whitening) -> PublicModel:
         """The public rows in a whitening's coordinates; fewer of them in a forecast."""
@@ -116,7 +116,9 @@ class NoisyNewton:
     def started(self, whitening: Whitening, count: float, *, present: bool) -> State:
         """Before any step. count: records in use, as released; present: whether there are any."""
         W, C = whitening.transform, prior(whitening, self.family.offset)
-        theta, C = self.restriction.started(self.start, C, W)
+        theta = self.start
+        if self.restriction is not None:
+            theta, C = self.restriction.started(theta, C, W)
         known = no_correction(whitening, self.family.shape)
         theta = on_lattice(theta, self.sizes.size)
         first = self.family.score(self.family.start, self.budget.steps - 1)
@@ -147,8 +149,9 @@ class NoisyNewton:
 
     def stepped(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> State:
         """After a step that has seen a mean score."""
-        seen = self._seen(place, mean, curvature)
-        return self._moved(place, self.restriction.step(place.score.curvature, seen))
+        seen, law = self._seen(place, mean, curvature), place.score.curvature
+        step = law.step if self.restriction is None else law.step_within
+        return self._moved(place, step(seen))
 
     def _seen(self, place: StepPlace, mean: MeanScore, curvature: StepCurvature) -> StepView:
         state = place.state
@@ -161,14 +164,14 @@ class NoisyNewton:
         return replace(state, theta=theta, beliefs=step.beliefs, way=step.way)
 
     def _finished(
-        self, place: StepPlace, contributions: Contributions, released: LastReleases
+        self, place: StepPlace, contributions: Contributions, released: StepReleases
     ) -> StandardFit:
         """The last step, with the released Jacobian and the sandwich."""
         back, count = power(place.expected, 0.5), place.state.count
-        mean = released.scores.mean_score(count)
-        place, jacobian_noise = place.measured(released.jacobian, None)
+        mean, (jacobian, meat) = released.mean_score(count), released.matrices
+        place, jacobian_noise = place.measured(jacobian, None)
         curvature = place.curvature
-        scores = self.scale.last(place, mean, released.meat, released.equation, curvature)
+        scores = self.scale.last(place, mean, meat, released.equation, curvature)
         seen = self._seen(place, scores.mean, curvature)
         after = self._last_moved(place, seen)
         curvature = after.believed(curvature)
@@ -177,19 +180,20 @@ class NoisyNewton:
         directions = fit_directions(
             place.model.whitening,
             back,
-            released.jacobian.values / count,
+            jacobian.values / count,
             jacobian_noise,
             after.covariance + sampling,
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        last = FinalStep(place, curvature, released, directions, sampling, after.covariance)
+        last = FinalStep(place, curvature, jacobian, meat, directions, sampling, after.covariance)
         return fitted(self, last, contributions.errors(last), scores, after)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
-        whitening, kind = place.model.whitening, place.score.curvature
-        first = prior(whitening, self.family.offset)
-        return self._moved(place, self.restriction.last_step(kind, seen, first))
+        if self.restriction is None:
+            return self._moved(place, place.score.curvature.last_step(seen))
+        first = prior(place.model.whitening, self.family.offset)
+        return self._moved(place, self.restriction.last_step(seen, first))
 
 
 def fitted(

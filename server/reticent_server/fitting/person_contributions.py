@@ -38,7 +38,6 @@ from reticent_server.fitting.step_parts import (
     Contributions,
     Errors,
     FinalStep,
-    LastParts,
     Settling,
     StepParts,
 )
@@ -78,11 +77,11 @@ class PersonScores(Contributions):
         joint = self.budget.joint
         return StepParts(t, self.sizes.n, self._centre, scores, joint, gradient, jacobian)
 
-    def last_step(self, place: StepPlace) -> LastParts:
+    def last_step(self, place: StepPlace) -> StepParts:
         clusters, q, m = self._settled, self.sizes.size, self._m
         clip, t = clusters.clip, place.t
         scores = ScoreMap(self.coding, place.point, self._centre, curvature=True, meat=True)
-        return LastParts(
+        return StepParts(
             t=t,
             n=self.sizes.n,
             shift=self._centre,
@@ -102,8 +101,8 @@ class PersonScores(Contributions):
         if self.sizes.skewed:
             left = left + (clusters.lost / count) ** 2 * A @ A.T
         sampling = last.sampling * (clusters.persons / max(clusters.persons - 1, 1.0))
-        noise = last.releases.meat.sd / count**2
-        unsure = directions.unsure(last.curvature.J, W, last.releases.jacobian.sd / count)
+        noise = last.meat.sd / count**2
+        unsure = directions.unsure(last.curvature.J, W, last.jacobian.sd / count)
         return Errors(sampling, left, Freedom(clusters, noise, np.asarray(W.T @ A), unsure))
 
     @property

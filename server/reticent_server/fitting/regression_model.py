@@ -21,7 +21,6 @@ from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.score import ScoreFamily
 from reticent_server.fitting.standard_fit import StandardFit
-from reticent_server.fitting.trust import CutWords
 
 # relative singular value of the public rows below which least squares leaves a direction at 0
 _SINGULAR = 1e-6
@@ -73,8 +72,8 @@ class RegressionModel(Protocol[ResponseT]):
         ...
 
     @property
-    def cut_words(self) -> CutWords:
-        """What is said where the largest scores are cut."""
+    def cut_words(self) -> str:
+        """How the target is asked for that few records do not decide (fitting.trust)."""
         ...
 
     @property

@@ -96,11 +96,12 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
     back = back_transform(coding)
     privacy, sampling = back.covariance(fit.privacy), back.covariance(fit.sampling)
     directions = fit.directions.mapped(back.matrix)
-    taken, rest = None, None
-    if fit.taken is not None and fit.cut is not None:
-        allowed = back.covariance(fit.taken)
-        taken = roots(allowed)
-        rest = roots(privacy + sampling - allowed)
+    errors = directions.flags, roots(privacy), roots(sampling)
+    if fit.taken is None or fit.cut is None:
+        allowance, flags = None, trust.coefficients(*errors).without_sparse(fit.sparse)
+    else:
+        allowance = roots(back.covariance(fit.taken))
+        flags = trust.cut_coefficients(*errors, fit.events, told=fit.cut.told)
     degrees = None
     if fit.freedom is not None:
         degrees = fit.freedom.degrees(back.matrix, np.diag(sampling), np.diag(privacy + sampling))
@@ -110,22 +111,9 @@ def reported(coding: Coding, fit: StandardFit) -> Reported:
         privacy=privacy,
         sampling=sampling,
         directions=directions.shown,
-        flags=trust.coefficients(directions.flags, roots(privacy), roots(sampling)).without_sparse(
-            fit.sparse
-        )
-        if taken is None or rest is None or fit.cut is None
-        else trust.cut_coefficients(
-            directions.flags,
-            roots(privacy),
-            roots(sampling),
-            trust.heavy_tails(taken, rest, told=fit.cut.told),
-            trust.eventless(fit.events),
-            trust.bent(
-                None if fit.bend is None else back.matrix @ fit.bend, roots(privacy + sampling)
-            ),
-        ),
+        flags=flags,
         degrees=degrees,
-        allowance=taken,
+        allowance=allowance,
     )
 
 
@@ -136,9 +124,9 @@ def fit_result(
     level: float,
     n: int,
     radius_squared: float,
-    words: trust.CutWords,
+    instead: str,
 ) -> dict[str, Any]:
-    """What a reply says of any fit of a design. words: of its model, on a cut."""
+    """What a reply says of any fit of a design. instead: as of tail_warnings."""
     estimates = reported(coding, fit)
     beta, se, ok = estimates.coefficients, estimates.standard_errors, estimates.estimable
     return {
@@ -158,7 +146,7 @@ def fit_result(
         else EVEN_WEIGHTS,
         "n": n,
         "warnings": [
-            *cut_warnings(coding, estimates, fit.cut, words),
+            *cut_warnings(coding, estimates, fit.cut, instead),
             *warnings(coding, estimates, fit.verdict),
         ],
         **_cut(estimates, fit.cut),
@@ -248,13 +236,13 @@ def warnings(coding: Coding, estimates: Reported, verdict: TrustVerdict = SOUND)
 
 
 def cut_warnings(
-    coding: Coding, estimates: Reported, cut: RowCut | None, words: trust.CutWords
+    coding: Coding, estimates: Reported, cut: RowCut | None, instead: str
 ) -> list[str]:
     """What a cut takes of which coefficients, in sentences."""
     if cut is None or estimates.allowance is None:
         return []
     share = estimates.allowance / np.maximum(estimates.standard_errors, np.finfo(float).tiny)
-    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond, words)
+    return estimates.flags.tail_warnings(coding.design.names, share, cut.beyond, instead)
 
 
 def roots(C: FloatArray) -> FloatArray:

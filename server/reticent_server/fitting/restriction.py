@@ -15,7 +15,7 @@ import numpy as np
 
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.beliefs import Stepped
-from reticent_server.fitting.curvature import ScoreCurvature, StepView
+from reticent_server.fitting.curvature import StepView
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,36 +34,7 @@ class Restriction:
         start = theta + W.T @ gain @ (self.values - self.rows @ theta)
         return start, np.asarray(C - gain @ R @ C)
 
-    def step(self, curvature: ScoreCurvature, seen: StepView) -> Stepped:
-        """A step on the subspace."""
-        return curvature.step_within(seen)
-
-    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Stepped:  # noqa: ARG002 - linear, whatever the curvature
-        """The step off it: its gain is made for what is left and the unconditioned prior, `first`
-        (q, q)."""
+    def last_step(self, seen: StepView, first: FloatArray) -> Stepped:
+        """The step off it, linear whatever the curvature: its gain is made for what is left and the
+        unconditioned prior, `first` (q, q)."""
         return Stepped.sure(seen.moved(first + seen.covariance))
-
-
-@dataclass(frozen=True, slots=True)
-class Unrestricted:
-    """A fit that may go anywhere."""
-
-    def started(
-        self,
-        theta: FloatArray,
-        C: FloatArray,
-        W: FloatArray,  # noqa: ARG002 - one interface
-    ) -> tuple[FloatArray, FloatArray]:
-        """θ and C as they are."""
-        return theta, C
-
-    def step(self, curvature: ScoreCurvature, seen: StepView) -> Stepped:
-        """A step of the score's own."""
-        return curvature.step(seen)
-
-    def last_step(self, curvature: ScoreCurvature, seen: StepView, first: FloatArray) -> Stepped:  # noqa: ARG002
-        """The last one of the score's own."""
-        return curvature.last_step(seen)
-
-
-UNRESTRICTED = Unrestricted()

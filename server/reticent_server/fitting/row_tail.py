@@ -50,9 +50,7 @@ import numpy as np
 from reticent_server.domain.steps import FloatArray, Released, RunningCounts
 from reticent_server.fitting.trust.thresholds import (
     BULK_INDEX,
-    EXPECTED_INDEX,
     RESOLVED,
-    TAIL_INDEX,
 )
 from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
@@ -147,16 +145,10 @@ class RowCut:
 
     @property
     def told(self) -> bool:
-        """Whether the tail's shape is known, or light enough for an allowance."""
-        known = self.bulk is None or self.bulk >= BULK_INDEX.value
-        return self.shaped or (known and self.alpha >= TAIL_INDEX.value)
-
-    @property
-    def expected(self) -> bool:
-        """Of a planned cut, whether a reply is expected to tell its tail, whose index it takes to
-        be half a standard deviation smaller.
-        """
-        return self.told and (self.shaped or self.alpha >= EXPECTED_INDEX.value)
+        """Whether the tail's shape is known, or some tail is clear of noise whose slope before the
+        cut is not that of a few records'. How heavy it is beyond is in E."""
+        slow = self.bulk is not None and self.bulk < BULK_INDEX.value
+        return self.shaped or (self.alpha > 0 and not slow)
 
     def ended(self, excess: float) -> "RowCut":
         """With at most `excess` beyond it, whatever the tail."""

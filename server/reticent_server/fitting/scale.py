@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a fit knows the scale of its residuals.
 
-    KnownScale     it stays what it is
+    Scale          it stays what it is
     MeasuredScale  measured after each step but the last
     JointScale     measured, and solved for together with theta in the last step
 
-A plan composes one (scale_of); another way is another class with the methods of Scale.
+A plan composes one (scale_of); another way is another class with these methods.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -46,54 +45,16 @@ class LastScores:
     scale: float
 
 
-class Scale(Protocol):
-    """How the scale is known."""
-
-    @property
-    def equation(self) -> Joint | None:
-        """The scale's own equation in the last step; None without one."""
-        ...
-
-    def measured(
-        self, place: StepPlace, passes: Passes
-    ) -> Generator[Step, tuple[Released, ...], State]:
-        """The state after a step, with its scale."""
-        ...
-
-    def forecast(self, scale: float, start: float, left: float) -> float:
-        """The scale to be expected after a step, of a fit that began at `start` and whose predictor
-        is off by a mean square of `left`."""
-        ...
-
-    def meat_part(self, size: int, bound: float, score: Score) -> GramSum:
-        """The part of scores (size,) with a norm of at most `bound`."""
-        ...
-
-    def equation_part(self, score: Score) -> VectorSum | None:
-        """The part of the scale's own equation."""
-        ...
-
-    def last(
-        self,
-        place: StepPlace,
-        mean: MeanScore,
-        meat: Released,
-        equation: Released | None,
-        curvature: StepCurvature,
-    ) -> LastScores:
-        """From what the last step has released."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownScale(Scale):
-    """s stays what it is. unit_rows: as of Sizes."""
+class Scale:
+    """How the scale s of the residuals is known: it stays what it is. unit_rows: as of Sizes."""
 
     budget: FitBudget
     unit_rows: int
 
     @property
     def equation(self) -> Joint | None:
+        """The scale's own equation in the last step; None without one."""
         return None
 
     def measured(
@@ -101,16 +62,21 @@ class KnownScale(Scale):
         place: StepPlace,
         passes: Passes,  # noqa: ARG002 - one interface
     ) -> Generator[Step, tuple[Released, ...], State]:
+        """The state after a step, with its scale."""
         yield from ()
         return place.state
 
     def forecast(self, scale: float, start: float, left: float) -> float:  # noqa: ARG002
+        """The scale to be expected after a step, of a fit that began at `start` and whose predictor
+        is off by a mean square of `left`."""
         return scale
 
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:  # noqa: ARG002
+        """The part of scores (size,) with a norm of at most `bound`."""
         return GramSum(size, bound, self.budget.meat, self.unit_rows)
 
     def equation_part(self, score: Score) -> VectorSum | None:  # noqa: ARG002
+        """The part of the scale's own equation."""
         return None
 
     def last(
@@ -121,14 +87,15 @@ class KnownScale(Scale):
         equation: Released | None,  # noqa: ARG002
         curvature: StepCurvature,  # noqa: ARG002
     ) -> LastScores:
-        """The meat is that of the coefficients' scores alone; the scale is the state's."""
+        """From what the last step has released: the meat is that of the coefficients' scores alone,
+        the scale is the state's."""
         count = place.state.count
         Q = calmed_meat(meat.values / count, meat.sd / count, place.meat)
         return LastScores(mean, Q, place.state.scale)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeasuredScale(KnownScale):
+class MeasuredScale(Scale):
     """s is measured by `residuals` after each step but the last."""
 
     coding: Coding
@@ -198,7 +165,7 @@ def scale_of(family: ScoreFamily, budget: FitBudget, sizes: Sizes, coding: Codin
     """As a family has it, and as far as the budget measures it. Scores that are summed by person
     have no joint step: χ is a row's."""
     if family.residuals is None or not budget.scales:
-        return KnownScale(budget, sizes.unit_rows)
+        return Scale(budget, sizes.unit_rows)
     if family.joint is None or sizes.person_rows > 1:
         return MeasuredScale(budget, sizes.unit_rows, coding, family.residuals)
     return JointScale(budget, sizes.unit_rows, coding, family.residuals, family.joint)

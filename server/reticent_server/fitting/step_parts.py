@@ -38,13 +38,22 @@ Settling = Generator[Step, tuple[Released, ...], tuple["Contributions", State]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepReleases:
-    """What a step has released. n, shift: of the records, to each of whose scores `shift` (q,) was
-    added."""
+    """What a step has released: (q, q) the Jacobian and the meat, and the scale's equation, where
+    it has these. n, shift: of the records, to each of whose scores `shift` (q,) was added."""
 
-    gradient: Released
-    jacobian: Released | None
     n: int
     shift: FloatArray
+    gradient: Released
+    jacobian: Released | None = None
+    meat: Released | None = None
+    equation: Released | None = None
+
+    @property
+    def matrices(self) -> tuple[Released, Released]:
+        """The Jacobian and the meat. Raises ValueError before the last step."""
+        if self.jacobian is None or self.meat is None:
+            raise ValueError("the last step alone releases both matrices")
+        return self.jacobian, self.meat
 
     def mean_score(self, count: float) -> MeanScore:
         """g (q,) over `count` records in use, with its noise."""
@@ -53,20 +62,10 @@ class StepReleases:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LastReleases:
-    """The same of the last step. jacobian: (q, q). equation: of the scale, where its step is
-    joint."""
-
-    scores: StepReleases
-    jacobian: Released
-    meat: Released
-    equation: Released | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StepParts:
-    """The parts of a step before the last, in the order in which `scores` gives them; joint: those
-    that are of one vector of a record."""
+    """The parts of step t, in the order in which `scores` gives them: the last one has a Jacobian
+    and a meat, and the scale's equation where its step is joint. A Jacobian that is one vector
+    stands for a symmetric matrix. joint: those that are of one vector of a record."""
 
     t: int
     n: int
@@ -74,63 +73,47 @@ class StepParts:
     scores: RowMap
     joint: JointParts
     gradient: VectorSum
-    jacobian: GramSum | None
-
-    @property
-    def step(self) -> SumStep:
-        """The pass over the table."""
-        label = f"newton step {self.t + 1}"
-        if self.jacobian is None:
-            return SumStep(label, (self.gradient,), self.scores)
-        together = OneVector(vector=0, curvature=1) if self.joint.step else None
-        return SumStep(label, (self.gradient, self.jacobian), self.scores, joint=together)
-
-    def read(self, released: tuple[Released, ...]) -> StepReleases:
-        """The releases of `step` by name."""
-        gradient, *jacobian = released
-        return StepReleases(gradient, jacobian[0] if jacobian else None, self.n, self.shift)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LastParts:
-    """The same of the last step. A Jacobian that is one vector stands for a symmetric matrix."""
-
-    t: int
-    n: int
-    shift: FloatArray
-    scores: RowMap
-    joint: JointParts
-    gradient: VectorSum
-    jacobian: GramSum | VectorSum
-    meat: GramSum
+    jacobian: GramSum | VectorSum | None
+    meat: GramSum | None = None
     equation: VectorSum | None = None
 
     @property
+    def _named(self) -> dict[str, Part]:
+        parts = {
+            "gradient": self.gradient,
+            "jacobian": self.jacobian,
+            "meat": self.meat,
+            "equation": self.equation,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
     def step(self) -> SumStep:
         """The pass over the table."""
-        parts: tuple[Part, ...] = (self.gradient, self.jacobian, self.meat)
-        if self.equation is not None:
-            parts = (*parts, self.equation)
-        meat = 2 if self.joint.meat else None
-        together = OneVector(vector=0, curvature=1, meat=meat) if self.joint.step else None
-        return SumStep(f"newton step {self.t + 1}", parts, self.scores, joint=together)
+        meat = 2 if self.joint.meat and self.meat is not None else None
+        together = OneVector(vector=0, curvature=1, meat=meat)
+        joint = together if self.joint.step and self.jacobian is not None else None
+        parts = tuple(self._named.values())
+        return SumStep(f"newton step {self.t + 1}", parts, self.scores, joint=joint)
 
-    def read(self, released: tuple[Released, ...]) -> LastReleases:
+    def read(self, released: tuple[Released, ...]) -> StepReleases:
         """The releases of `step` by name."""
-        gradient, jacobian, meat, *equation = released
-        matrix = as_matrix(jacobian) if isinstance(self.jacobian, VectorSum) else jacobian
-        scores = StepReleases(gradient, matrix, self.n, self.shift)
-        return LastReleases(scores, matrix, meat, equation[0] if equation else None)
+        found = dict(zip(self._named, released, strict=True))
+        if isinstance(self.jacobian, VectorSum):
+            found["jacobian"] = as_matrix(found["jacobian"])
+        return StepReleases(self.n, self.shift, **found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FinalStep:
-    """The last step, taken, in u. curvature: as measured; directions: those resolved; sampling and
-    left: (q, q), the sandwich and what the filter says is left of the way."""
+    """The last step, taken, in u. curvature: as measured, with the released jacobian (q, q) and
+    meat; directions: those resolved; sampling and left: (q, q), the sandwich and what the filter
+    says is left of the way."""
 
     place: StepPlace
     curvature: StepCurvature
-    releases: LastReleases
+    jacobian: Released
+    meat: Released
     directions: Directions
     sampling: FloatArray
     left: FloatArray
@@ -163,7 +146,7 @@ class Contributions(Protocol):
         """A step before the last."""
         ...
 
-    def last_step(self, place: StepPlace) -> LastParts:
+    def last_step(self, place: StepPlace) -> StepParts:
         """The last step."""
         ...
 

@@ -14,9 +14,6 @@ The score of least squares is linear in θ, so each of the three says the same o
 the filter pools them by their noise; where H is wrong by a share of it, three steps leave the third
 power. A likelihood's bends: H is taken again at each place, and the way to the solution is the one
 at which the mean score that the model leads to expect is the released one (fitting.curvature).
-Where two scores contradict H along the way between them, it is corrected there (a symmetric secant
-of rank one): combinations of rare levels, which neither public rows nor clipped moments show, are
-found so.
 
 What is known of H: the clipped second moment of the records' roots √h v relative to that of the
 public rows, whose law then says how long rows that were cut are, up to the length of a rare
@@ -33,7 +30,6 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
-from scipy.special import chdtri
 
 from reticent_server.domain.steps import (
     FloatArray,
@@ -51,7 +47,6 @@ from reticent_server.fitting.filter import (
     Correction,
     StepCurvature,
     corrected_curvature,
-    curvature_error,
     no_correction,
     prior,
 )
@@ -101,7 +96,6 @@ _TINY = np.finfo(float).tiny
 _LONGEST_BEND = (
     LIKELIHOOD_BEND.value**2 / 2
 )  # half of the square of the largest error that intervals allow
-_CONTRADICTION = 1e-3  # chance of a larger contradiction between H and two scores
 _SURE_OF = 1.5  # errors of an eigenvalue of the curvature that it counts at least
 _LEAST_CURVATURE, _MOST_CURVATURE = 0.03, 1e6  # of a direction, relative to the expected one
 
@@ -133,10 +127,8 @@ class Whole:
     cuts: Cuts
     known: Correction
     wide: float
-    before: FloatArray
     jacobian: Released
     mean: MeanScore
-    way: FloatArray
     chance: float = 1.0
 
     @property
@@ -191,7 +183,7 @@ class WholeNewton(NoisyNewton):
         cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.distances)
         reach = LEAST_REACH * sqrt(q)
         taken = score.leaning(q) * cut.excess
-        return PlannedStep(score, wide, cut.length, reach, taken, cut.expected)
+        return PlannedStep(score, wide, cut.length, reach, taken, cut.told)
 
     @property
     def _rank(self) -> float:
@@ -235,10 +227,8 @@ class WholeNewton(NoisyNewton):
             cuts,
             known,
             wide,
-            before=np.zeros((q, q)),
             jacobian=jacobian,
             mean=_mean(g, place),
-            way=np.zeros(q),
         )
         return self._moved_by(start)
 
@@ -247,7 +237,7 @@ class WholeNewton(NoisyNewton):
         scores = ScoreMap(self.coding, place.point, np.zeros(q))
         label = f"newton step {place.t + 1}"
         (g,) = yield SumStep(label, (self._gradient(whole.cuts, place.t),), scores)
-        return self._moved_by(_told(whole, _mean(g, place)))
+        return self._moved_by(replace(whole, mean=_mean(g, place)))
 
     def _last(self, whole: Whole) -> Fitting:
         """With the meat."""
@@ -262,7 +252,7 @@ class WholeNewton(NoisyNewton):
             scores,
             joint=OneVector(vector=0, meat=1),
         )
-        whole = self._moved_by(_told(whole, _mean(g, place)))
+        whole = self._moved_by(replace(whole, mean=_mean(g, place)))
         fit = fitted(whole, meat)
         return replace(fit, events=self._events(whole, fit))
 
@@ -301,7 +291,7 @@ class WholeNewton(NoisyNewton):
         step = place.score.curvature.last_step(self._seen(whole.believed, mean, curvature))
         state = self._moved(place, step)
         place = replace(place, state=state, t=place.t + 1)
-        return replace(whole, place=place, before=curvature.H, way=step.way, chance=chance)
+        return replace(whole, place=place, chance=chance)
 
 
 def drift_room(place: StepPlace, score: WholeScore) -> FloatArray:
@@ -337,33 +327,6 @@ def _mean(released: Released, place: StepPlace) -> MeanScore:
     count = place.state.count
     g, sd = released.values / count, released.sd / count
     return MeanScore(g, sd**2 * np.eye(len(g)))
-
-
-def _told(whole: Whole, mean: MeanScore) -> Whole:
-    """With the next score, and what it says of the curvature."""
-    return replace(whole, mean=mean, known=by_secant(whole, mean))
-
-
-def by_secant(whole: Whole, mean: MeanScore) -> Correction:
-    """What is known of H, as two scores tell it along the way s between them, where they contradict
-    it.
-
-    v = g₀ − g₁ − (H₀ + H₁)s/2 is 0 but for the noise of both and for what H is thought to be wrong
-    by (the trapezoid of a mean score that bends is off by the third power of s). Where vᵀ(cov v)⁻¹v
-    is above the 1 − 10⁻³ quantile of χ²_q, H + vvᵀ/(vᵀs) is taken, the symmetric change of rank one
-    that explains it (Broyden 1967); not where that would leave a direction without curvature.
-    """
-    curvature, s = whole.curvature, whole.way
-    v = whole.mean.value - mean.value - (whole.before + curvature.H) @ s / 2
-    spread = whole.mean.noise + mean.noise + curvature_error(np.outer(s, s), curvature)
-    surprise = float(v @ np.linalg.solve(spread, v))
-    if surprise <= chdtri(len(s), _CONTRADICTION) or not v @ s:
-        return whole.known
-    H = curvature.H + np.outer(v, v) / float(v @ s)
-    if float(np.linalg.eigvalsh(H)[0]) <= 0.0:
-        return whole.known
-    B = np.linalg.inv(curvature.back)
-    return replace(whole.known, E=B @ (curvature.unit * H) @ B)
 
 
 def known_curvature(
@@ -416,7 +379,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     state, model = place.state, place.model
     count, W = state.count, model.whitening.transform
     A = np.asarray(np.linalg.inv(curvature.H))
-    inside = cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
+    inside = cut_scale(cut, curvature)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
     leant = whole.score.leaning(len(W)) * cut.excess
@@ -443,7 +406,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
         privacy=np.asarray(W.T @ (state.covariance + taken) @ W),
         bend=np.asarray(W.T @ bend),
         left=np.asarray(W.T @ state.covariance @ W),
-        scale=sqrt(cut_scale(cut, curvature)) * whole.score.scale,
+        scale=sqrt(inside) * whole.score.scale,
         directions=directions if cut.told and verdict.intervals else directions.none,
         verdict=verdict,
         count=count,
@@ -481,4 +444,4 @@ def cut_scale(cut: RowCut, curvature: StepCurvature) -> float:
     """The mean square of the residuals of cut scores, in squared scales: their mean squared length
     over that of the rows.
     """
-    return cut.squares / max(float(np.trace(curvature.J)), np.finfo(float).tiny)
+    return cut.squares / max(float(np.trace(curvature.J)), _TINY)

@@ -12,7 +12,7 @@ from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import ByGroup, CountSum, SumStep
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.group_fits import Strata, in_lockstep
-from reticent_server.fitting.trust import FEW_IN_GROUP
+from reticent_server.fitting.trust.words import FEW_IN_GROUP
 from reticent_server.kinds import registry
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.median.kind import Median

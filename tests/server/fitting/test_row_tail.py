@@ -18,8 +18,7 @@ from reticent_server.fitting.row_tail import (
     planned_cut,
     tail_shape,
 )
-from reticent_server.fitting.trust import heavy_tails
-from reticent_server.fitting.trust.thresholds import TAIL_INDEX
+from reticent_server.fitting.trust import cut_coefficients, cut_decides
 from reticent_server.fitting.whole_scores import PlainScore
 from reticent_server.mechanisms import running_counts
 
@@ -78,7 +77,7 @@ def test_a_cut_below_the_noise_is_found_by_the_curve() -> None:
 
 def test_heavier_tails_have_a_smaller_index_and_a_larger_excess() -> None:
     heavy, light = (chosen_cut(GRID, released(lengths(a), 10.0), N, RANK) for a in (1.1, 4.0))
-    assert heavy.alpha < TAIL_INDEX.value < light.alpha
+    assert heavy.alpha < 1.5 < light.alpha
     assert not heavy.told
     assert light.told
     assert heavy.excess / heavy.length > 2 * light.excess / light.length
@@ -110,11 +109,15 @@ def test_without_a_clear_tail_no_interval_is_told() -> None:
     cut = chosen_cut(GRID, Released(np.zeros(48), 50.0), 100, RANK)
     assert not cut.told
     assert cut.length < 10
-    assert heavy_tails(np.zeros(2), np.ones(2), told=cut.told).all()
+    flags = cut_coefficients(np.ones(2, bool), np.ones(2), np.ones(2), told=cut.told)
+    assert not flags.estimable.any()
+    assert flags.heavy is not None
+    assert flags.heavy.all()
 
 
 def test_a_few_records_decide_where_the_allowance_is_most_of_the_error() -> None:
-    assert heavy_tails(np.array([2.9, 3.1]), np.ones(2), told=True).tolist() == [False, True]
+    assert [cut_decides(x, 1.0, told=True) for x in (2.9, 3.1)] == [False, True]
+    assert cut_decides(0.0, 1.0, told=False)
 
 
 def test_a_planned_cut_leaves_its_rank_of_heavy_tailed_residuals() -> None:
@@ -136,9 +139,9 @@ def test_a_planned_cut_takes_what_the_profile_s_tail_leads_to_expect() -> None:
     x = np.log(0.05 / (RANK / N)) / 2.0
     assert cut.alpha == pytest.approx(2.0 * (1 + 0.4 * min(x, 1.2)), rel=0.02)
     assert cut.excess > plain.excess * 1.5
-    assert (plain.expected, cut.expected) == (True, True)
-    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, longer).expected
-    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, -longer).expected
+    assert (plain.told, cut.told) == (True, True)
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, longer).told
+    assert not planned_cut(rows, N, RANK, PlainScore(1.0).beyond, -longer).told
 
 
 def test_the_reach_grows_with_tails_that_public_rows_lack() -> None:

@@ -14,7 +14,7 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.scale import MeanScore
-from reticent_server.fitting.trust import UNSETTLED
+from reticent_server.fitting.trust.words import UNSETTLED
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.plan import plan_glm

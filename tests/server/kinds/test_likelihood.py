@@ -14,6 +14,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost,
 from reticent_server.domain.design import ColumnValue, Compare
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
+from reticent_server.fitting.trust import words
 from reticent_server.kinds.glm.families import FAMILIES, LINKED
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.kind import KIND
@@ -220,7 +221,7 @@ def test_what_it_has_no_answer_to_is_refused_when_planning(case: str) -> None:
 
 def test_a_fit_that_has_not_arrived_has_no_intervals() -> None:
     assert trust.arrived(1e-3).intervals
-    assert trust.arrived(1e-5).sentences == (trust.NOT_ARRIVED,)
+    assert trust.arrived(1e-5).sentences == (words.NOT_ARRIVED,)
 
 
 def test_events_are_those_of_a_predictor_that_is_a_standard_error_rarer() -> None:
@@ -237,7 +238,7 @@ def test_an_information_below_its_noise_gives_no_intervals(monkeypatch: Any) -> 
     _, result = fitted(table, slopes(2), "poisson", 0.5, target="likelihood")
     assert not any(result["estimable"])
     assert trust.information(0.99).intervals
-    assert trust.information(1.01).sentences == (trust.INFORMATION_UNKNOWN,)
+    assert trust.information(1.01).sentences == (words.INFORMATION_UNKNOWN,)
 
 
 def test_amounts_allow_for_what_is_cut_along_one_direction() -> None:

@@ -185,32 +185,15 @@ def _settled(W: FloatArray, rows: Rows, most: FloatArray) -> FloatArray:
         return W
     still = np.sum(rows[:, ~free] ** 2, axis=1)
     U: Rows = np.asarray(np.take(rows, np.flatnonzero(free), axis=1), order="C")
-    settle = _of_many if q > USUAL else _of_usual
-    A = settle(U, still, most[free], q)
+    A = _stretch(U, still, most[free], q)
     out = W.copy()
     out[free] = power(A @ A.T, 0.5) @ W[free]
     return out
 
 
-def _of_usual(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
+def _stretch(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
     """A (free, free) for the free axes of rows U (rows, free). still: (rows,) squared lengths along
-    the others. limit: (free,) what each axis may be stretched by.
-    """
-    kappa, A = normal_size(WIDE, q), np.eye(len(limit))
-    for _ in range(_SETTLING):
-        checkpoint()
-        V = U @ A
-        w = mallows_weights(still + np.einsum("ij,ij->i", V, V), WIDE * q)
-        V *= np.sqrt(w)[:, None]
-        K = np.asarray(V.T @ V) / (kappa * len(V))
-        if np.abs(K - np.eye(len(K))).max() < _SETTLED:
-            break
-        A = _within(A @ _inverse(K) @ A.T / np.outer(limit, limit), limit)
-    return A
-
-
-def _of_many(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArray:
-    """The same in about a third of the time, and with fewer steps: M is taken of the rows as they
+    the others. limit: (free,) what each axis may be stretched by. M is taken of the rows as they
     are, so that a step has one product of half a matrix with the rows, and one of rows with
     themselves; and it takes a decomposition only where a limit is reached.
     """
@@ -223,7 +206,7 @@ def _of_many(U: Rows, still: FloatArray, limit: FloatArray, q: int) -> FloatArra
         if np.abs(A.T @ M @ A - np.eye(len(A))).max() < _SETTLED:
             break
         A = _root_within(M, limit)
-        V = strmm(1.0, _single(A), U.T, lower=0, trans_a=1).T
+        V = U @ A if q <= USUAL else strmm(1.0, _single(A), U.T, lower=0, trans_a=1).T
     return A
 
 
@@ -239,26 +222,8 @@ def _root_within(M: FloatArray, limit: FloatArray) -> FloatArray:
     return np.asarray(limit[:, None] * inverse.T)
 
 
-def _within(S: FloatArray, limit: FloatArray) -> FloatArray:
-    """A with AAᵀ = S, given relative to the limits, as far as each axis may be stretched."""
-    values, vectors = eigen(S)
-    values = np.clip(values, (_SHRINK / _STRETCH) ** 2, 1.0)
-    return np.asarray(limit[:, None] * vectors * np.sqrt(values))
-
-
 def _rounds(q: int) -> int:
     """Of the fixed point: all of them for usual designs, and of large ones as many as bound the
     time of a plan.
     """
     return int(np.clip(_SETTLING * (USUAL / q) ** 2, _FEWEST, _SETTLING))
-
-
-def _inverse(K: FloatArray) -> FloatArray:
-    """K⁻¹ (q, q); eigenvalues count _SINGULAR at least, which costs a decomposition only where they
-    are below.
-    """
-    try:
-        np.linalg.cholesky(K - _SINGULAR * np.eye(len(K)))
-    except np.linalg.LinAlgError:
-        return power(K, -1.0, _SINGULAR)
-    return np.asarray(np.linalg.inv(K))

@@ -15,65 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
-from reticent_server.fitting.trust.thresholds import (
-    BARED,
-    BENT_SHARE,
-    BLOCK_NOISE,
-    CLUSTER_NOISE,
-    CUT_ALLOWANCE,
-    CUT_TOLD,
-    DOUBT,
-    GROUP_NOISE,
-    GROUP_NOISE_UNPROFILED,
-    HEAVY,
-    INFORMATION_NOISE,
-    JACOBIAN_NOISE,
-    JUMP_SLOPE,
-    LEAST_CLUSTERS,
-    LEAST_DISPERSION,
-    LEAST_EVENTS,
-    LEAST_PERSONS,
-    MOMENTS_GATE,
-    MOST_CLIPPED,
-    MOST_TIED,
-    NOISE_ALONE,
-    NOISE_DOMINATES,
-    PLAIN_NOISE_ALONE,
-    RESIDUALS_SEEN,
-    RESOLVED,
-    SEPARATED,
-    SKEWED,
-    SQUARES_INDEX,
-    SURPRISE,
-    TAIL_INDEX,
-    TIED,
-)
-from reticent_server.fitting.trust.words import (
-    BENT,
-    CLUSTERS_HIDDEN,
-    CLUSTERS_NOT_TOLD,
-    CLUSTERS_TOLD,
-    CURVATURE_DOUBTED,
-    FEW_ALLOWED,
-    FEW_CLUSTERS,
-    FEW_DECIDE,
-    FEW_EVENTS,
-    FEW_IN_GROUP,
-    FEW_PERSONS,
-    FEW_UNITS,
-    HEAVY_JUMP,
-    HIDDEN_JUMP,
-    INFORMATION_UNKNOWN,
-    NO_JUMP,
-    NOISY_JUMP,
-    NOT_ARRIVED,
-    SAME_IN_ALL_ROWS,
-    SPREAD_UNKNOWN,
-    TIED_QUANTILE,
-    TIED_ROBUST,
-    UNITS_HIDDEN,
-    UNSETTLED,
-)
+from reticent_server.fitting.trust import thresholds
+from reticent_server.fitting.trust import words as say
 
 BoolArray = NDArray[np.bool_]
 
@@ -127,149 +70,154 @@ def clear(value: FloatArray | float, noise: FloatArray | float) -> Any:
     """Whether a released value (any shape) is above its noise, whose standard deviation is
     given.
     """
-    return value > RESOLVED.value * noise
+    return value > thresholds.RESOLVED.value * noise
 
 
 def moments_hold(gate: float) -> bool:
     """Whether errors of first order hold of a formula over noisy second moments; gate: noise over
     the smallest eigenvalue.
     """
-    return gate <= MOMENTS_GATE.value
+    return gate <= thresholds.MOMENTS_GATE.value
 
 
 def bared(lost: FloatArray) -> BoolArray:
     """(q,) whether a radius takes too much of a column's tail for intervals; lost: of its mean
     square in a doubling.
     """
-    return np.asarray(lost >= BARED.value)
+    return np.asarray(lost >= thresholds.BARED.value)
 
 
 def skewed(skewness: FloatArray) -> BoolArray:
     """(q,) whether a profile shows that columns may have such a tail
     (fitting.heavy_terms.skewness).
     """
-    return np.asarray(skewness >= SKEWED.value)
+    return np.asarray(skewness >= thresholds.SKEWED.value)
 
 
 def blocks_tell(noise: FloatArray, spread: FloatArray) -> BoolArray:
     """(m,) whether means of blocks have less noise than the blocks' estimates have spread."""
-    return np.asarray(noise < BLOCK_NOISE.value * spread)
+    return np.asarray(noise < thresholds.BLOCK_NOISE.value * spread)
 
 
 def dispersed(alpha: float) -> bool:
     """Whether a dispersion is distinguishable from a Poisson law's."""
-    return alpha > LEAST_DISPERSION.value
+    return alpha > thresholds.LEAST_DISPERSION.value
 
 
 def linear_step(off: float, most: float) -> TrustVerdict:
     """Of a fit whose typical predictor is off by so much, where a linear step's standard errors
     hold up to `most`.
     """
-    return _declined(UNSETTLED) if off > most else SOUND
+    return _declined(say.UNSETTLED) if off > most else SOUND
 
 
 def information(noise: float) -> TrustVerdict:
     """Of a likelihood of counts or amounts, whose information matrix has this noise relative to
     what is expected.
     """
-    return _declined(INFORMATION_UNKNOWN) if noise > INFORMATION_NOISE.value else SOUND
+    return (
+        _declined(say.INFORMATION_UNKNOWN) if noise > thresholds.INFORMATION_NOISE.value else SOUND
+    )
 
 
 def arrived(chance: float) -> TrustVerdict:
     """Of a fit whose last mean score has this chance where it is as near to its solution as it
     says.
     """
-    return _declined(NOT_ARRIVED) if chance < SURPRISE.value else SOUND
+    return _declined(say.NOT_ARRIVED) if chance < thresholds.SURPRISE.value else SOUND
 
 
 def believed(doubt: float) -> TrustVerdict:
     """Of a fit whose curvature has this chance of being less than what its standard errors rest
     on.
     """
-    return _declined(CURVATURE_DOUBTED) if doubt > DOUBT.value else SOUND
+    return _declined(say.CURVATURE_DOUBTED) if doubt > thresholds.DOUBT.value else SOUND
 
 
 def persons(effective: float, clipped: float, unsure: float) -> TrustVerdict:
     """Of standard errors between persons: their effective number, the share that is clipped, and
     the noise of the Jacobian over its smallest eigenvalue.
     """
-    enough = effective >= LEAST_PERSONS.value
-    known = enough and clipped <= MOST_CLIPPED.value and unsure <= JACOBIAN_NOISE.value
-    return SOUND if known else _declined(FEW_PERSONS)
+    enough = effective >= thresholds.LEAST_PERSONS.value
+    whole = clipped <= thresholds.MOST_CLIPPED.value
+    known = unsure <= thresholds.JACOBIAN_NOISE.value
+    return SOUND if enough and whole and known else _declined(say.FEW_PERSONS)
 
 
 def few_clusters(present: float) -> TrustVerdict:
     """Of standard errors between so many levels of a public column."""
-    return _declined(FEW_CLUSTERS) if present < LEAST_CLUSTERS.value else SOUND
+    return _declined(say.FEW_CLUSTERS) if present < thresholds.LEAST_CLUSTERS.value else SOUND
 
 
 def few_units(present: float) -> str:
     """What is said of a survey with so few sampling units; empty of enough."""
-    return FEW_UNITS if present < LEAST_CLUSTERS.value else ""
+    return say.FEW_UNITS if present < thresholds.LEAST_CLUSTERS.value else ""
 
 
 def units_hidden(noise: float) -> str:
     """What is said where so much noise, over what is left, was taken off; empty of less."""
-    return UNITS_HIDDEN if noise > CLUSTER_NOISE.value else ""
+    return say.UNITS_HIDDEN if noise > thresholds.CLUSTER_NOISE.value else ""
 
 
 def told_from_clusters(noise: FloatArray) -> BoolArray:
     """(q,) whether variances between clusters are worth intervals. noise (q,): as of
     CLUSTER_NOISE.
     """
-    return np.asarray(noise <= CLUSTER_NOISE.value)
+    return np.asarray(noise <= thresholds.CLUSTER_NOISE.value)
 
 
 def clusters_hidden(names: Sequence[str]) -> str:
     """What is said of coefficients whose variances are not."""
-    return CLUSTERS_HIDDEN.format(names=", ".join(names))
+    return say.CLUSTERS_HIDDEN.format(names=", ".join(names))
 
 
 def clusters_expected(column: str, noise: float, wider: float) -> str:
     """What a plan says of errors between levels. noise: what is taken off a variance, over that of
     independent rows; wider: standard errors over theirs.
     """
-    if noise <= CLUSTER_NOISE.value:
-        return CLUSTERS_TOLD.format(column=column, wider=wider)
-    return CLUSTERS_NOT_TOLD.format(column=column, effect=noise / CLUSTER_NOISE.value)
+    if noise <= thresholds.CLUSTER_NOISE.value:
+        return say.CLUSTERS_TOLD.format(column=column, wider=wider)
+    return say.CLUSTERS_NOT_TOLD.format(
+        column=column, effect=noise / thresholds.CLUSTER_NOISE.value
+    )
 
 
 def group(eta: float, *, measured: bool, profiled: bool) -> TrustVerdict:
     """Of the fit of one group, whose noise ratio is eta at its released number of records.
     measured: whether its scale is.
     """
-    most = GROUP_NOISE if profiled else GROUP_NOISE_UNPROFILED
-    return _declined(FEW_IN_GROUP) if measured and eta > most.value else SOUND
+    most = thresholds.GROUP_NOISE if profiled else thresholds.GROUP_NOISE_UNPROFILED
+    return _declined(say.FEW_IN_GROUP) if measured and eta > most.value else SOUND
 
 
 def spread(unknown: Sequence[str]) -> TrustVerdict:
     """Of a fit that knows of these columns the median alone."""
-    return _declined(SPREAD_UNKNOWN.format(columns=", ".join(unknown))) if unknown else SOUND
+    return _declined(say.SPREAD_UNKNOWN.format(columns=", ".join(unknown))) if unknown else SOUND
 
 
 def tied(share: float) -> bool:
     """Whether medians of what so many equal responses leave jump from value to value."""
-    return share >= TIED.value
+    return share >= thresholds.TIED.value
 
 
 def without_scale(share: float) -> bool:
     """Whether residuals of so many equal responses have no scale."""
-    return share >= MOST_TIED.value
+    return share >= thresholds.MOST_TIED.value
 
 
 def robust(share: float) -> TrustVerdict:
     """Of a robust fit of a response of which the share has one value."""
-    return _declined(TIED_ROBUST) if without_scale(share) else SOUND
+    return _declined(say.TIED_ROBUST) if without_scale(share) else SOUND
 
 
 def quantiles(share: float) -> TrustVerdict:
     """Of a quantile regression of such a response."""
-    return _declined(TIED_QUANTILE) if tied(share) else SOUND
+    return _declined(say.TIED_QUANTILE) if tied(share) else SOUND
 
 
 def separated(length: float, what: str = "the responses") -> TrustVerdict:
     """Of a binomial or multinomial fit whose slopes of whitened regressors are so long."""
-    if not length > SEPARATED.value:
+    if not length > thresholds.SEPARATED.value:
         return SOUND
     words = f"A coefficient is so large that {what} may be separated: read it as a direction only."
     return TrustVerdict(sentences=(words,))
@@ -277,32 +225,19 @@ def separated(length: float, what: str = "the responses") -> TrustVerdict:
 
 def heavy(lost: Mapping[str, float]) -> list[str]:
     """The terms of whose mean square weights take much; lost: the share of each."""
-    return [name for name, share in lost.items() if share > HEAVY.value]
+    return [name for name, share in lost.items() if share > thresholds.HEAVY.value]
 
 
-@dataclass(frozen=True, slots=True)
-class CutWords:
-    """What a model's replies say of a cut. instead: how the target is asked for that few records do
-    not decide, with a comma, or nothing where it was asked; bends: what is not linear in the
-    coefficients.
-    """
-
-    instead: str
-    bends: str = "mean response"
-
-
-OF_LINES = CutWords('loss="huber", for ')
-OF_MEANS = CutWords('target="robust", for ')
-OF_HAZARDS = CutWords('target="robust", for ', bends="hazard")
-OF_ROBUST_HAZARDS = CutWords("", bends="hazard")
+OF_LINES, OF_MEANS = 'loss="huber", for ', 'target="robust", for '
+"""How a target is asked for that few records do not decide, of lines, and of means and hazards."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoefficientFlags:
     """estimable: (q,) which coefficients have an interval. noisy: (q,) those whose noise dominates.
     heavy: (q,) those that a few records decide, and sparse: (q,) those that a level of too few
-    events decides, where that was asked; eventless: (q,) those that few events decide, and bent:
-    (q,) those that the bend of the mean score decides, of a likelihood.
+    events decides, where that was asked; eventless: (q,) those that few events decide, of a
+    likelihood.
     """
 
     estimable: BoolArray
@@ -310,7 +245,6 @@ class CoefficientFlags:
     heavy: BoolArray | None = None
     eventless: BoolArray | None = None
     sparse: BoolArray | None = None
-    bent: BoolArray | None = None
 
     @property
     def barred(self) -> BoolArray:
@@ -328,29 +262,27 @@ class CoefficientFlags:
         )
 
     def tail_warnings(
-        self, names: Sequence[str], share: FloatArray, records: float, words: CutWords
+        self, names: Sequence[str], share: FloatArray, records: float, instead: str
     ) -> list[str]:
         """Sentences on what a cut takes: share (q,) of the standard errors; records: about how many
-        are cut.
+        are cut; instead: OF_LINES or OF_MEANS, or nothing where that was asked.
         """
         said = []
         heavy = [] if self.heavy is None else _named(names, self.heavy)
         if heavy:
             said.append(
                 f"About {records:.0f} records decide {', '.join(heavy)}: no interval is given. "
-                f"Ask for {words.instead}a logarithm of what has the long tail, or for a "
+                f"Ask for {instead}a logarithm of what has the long tail, or for a "
                 "larger epsilon."
             )
         rare = [] if self.eventless is None else _named(names, self.eventless)
         if rare:
             said.append(
-                f"Fewer than about {LEAST_EVENTS.value:.0f} events decide {', '.join(rare)}: no "
-                "interval is given. Merge rare levels, or take "
-                "one with many events as the reference."
+                f"Fewer than about {thresholds.LEAST_EVENTS.value:.0f} events decide "
+                f"{', '.join(rare)}: no interval is given. Merge rare levels, or take one with "
+                "many events as the reference."
             )
-        curved = [] if self.bent is None else _named(names, self.bent)
-        said += [BENT.format(bends=words.bends, names=", ".join(curved))] if curved else []
-        leaning = _named(names, self.estimable & (share > CUT_TOLD.value))
+        leaning = _named(names, self.estimable & (share > thresholds.CUT_TOLD.value))
         if leaning:
             said.append(
                 f"Half or more of the standard errors of {', '.join(leaning)} allows for about "
@@ -366,7 +298,7 @@ class CoefficientFlags:
         means.
         """
         said = []
-        told = [self.estimable, self.heavy, self.eventless, self.sparse, self.bent]
+        told = [self.estimable, self.heavy, self.eventless, self.sparse]
         lost = _named(names, ~np.any([x for x in told if x is not None], axis=0))
         if lost:
             said.append(
@@ -374,9 +306,9 @@ class CoefficientFlags:
                 "information is "
                 f"below the noise): {', '.join(lost)}."
             )
-            said += [SAME_IN_ALL_ROWS] if deviations else []
+            said += [say.SAME_IN_ALL_ROWS] if deviations else []
         few = [] if self.sparse is None else _named(names, self.sparse)
-        said += [FEW_EVENTS.format(names=", ".join(few))] if few else []
+        said += [say.FEW_EVENTS.format(names=", ".join(few))] if few else []
         loud = _named(names, self.noisy)
         if loud:
             said.append(
@@ -390,13 +322,11 @@ def _named(names: Sequence[str], which: BoolArray) -> list[str]:
     return [name for name, chosen in zip(names, which, strict=True) if chosen]
 
 
-def heavy_tails(allowance: FloatArray, rest: FloatArray, *, told: bool) -> BoolArray:
-    """(q,) whether a few records decide a coefficient. allowance, rest: (q,) standard errors for
-    what the cut takes, and of all else; told: whether the first are known (fitting.row_tail).
+def cut_decides(allowance: float, rest: float, *, told: bool) -> bool:
+    """Whether a few records decide a number that has no rule on its noise. allowance, rest:
+    standard errors for what a cut takes, and of all else; told: whether the first is known.
     """
-    if not told:
-        return np.ones(len(rest), dtype=bool)
-    return np.asarray(allowance > CUT_ALLOWANCE.value * rest)
+    return not told or allowance > thresholds.CUT_ALLOWANCE.value * rest
 
 
 def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
@@ -406,8 +336,10 @@ def squares_told(bulk: float | None, alpha: float, *, skewed: bool) -> bool:
     twice as large.
     """
     if bulk is None:
-        return alpha >= (2 * SQUARES_INDEX.value if skewed else TAIL_INDEX.value)
-    return bulk >= SQUARES_INDEX.value and alpha >= TAIL_INDEX.value
+        return alpha >= (
+            2 * thresholds.SQUARES_INDEX.value if skewed else thresholds.TAIL_INDEX.value
+        )
+    return bulk >= thresholds.SQUARES_INDEX.value and alpha >= thresholds.TAIL_INDEX.value
 
 
 def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
@@ -415,45 +347,31 @@ def correlation_tail(records: float, share: float, *, told: bool) -> list[str]:
     records; told: whether that is known well enough for an interval.
     """
     if not told:
-        return [FEW_DECIDE.format(records=records)]
-    if share <= CUT_TOLD.value:
+        return [say.FEW_DECIDE.format(records=records)]
+    if share <= thresholds.CUT_TOLD.value:
         return []
-    return [FEW_ALLOWED.format(records=records)]
-
-
-def eventless(events: FloatArray | None) -> BoolArray | None:
-    """(q,) whether too few events decide a coefficient; None where each record counts."""
-    return None if events is None else np.asarray(events < LEAST_EVENTS.value)
-
-
-def bent(bend: FloatArray | None, error: FloatArray) -> BoolArray:
-    """(q,) whether the bend of the mean score decides a coefficient. bend, error: (q,), what it is
-    moved by and its standard error.
-    """
-    if bend is None:
-        return np.zeros(len(error), dtype=bool)
-    return np.asarray(np.abs(bend) > BENT_SHARE.value * error)
+    return [say.FEW_ALLOWED.format(records=records)]
 
 
 def cut_coefficients(
     identified: BoolArray,
     privacy: FloatArray,
     sampling: FloatArray,
-    heavy: BoolArray,
-    eventless: BoolArray | None = None,
-    bent: BoolArray | None = None,
+    events: FloatArray | None = None,
+    *,
+    told: bool = True,
 ) -> CoefficientFlags:
-    """The same of a fit whose scores are cut as a whole. heavy: (q,) of heavy_tails; eventless:
-    (q,) of `eventless`; bent: (q,) of `bent`.
+    """The same of a fit whose scores are cut as a whole. privacy: with the allowance for what the
+    cut takes; told: whether that is known (fitting.row_tail); events: (q,) about how many decide
+    each, None where each record counts.
     """
-    rare = np.zeros_like(heavy) if eventless is None else eventless
-    heavy = heavy & ~rare
-    curved = np.zeros_like(heavy) if bent is None else bent & ~rare & ~heavy
-    estimable = (
-        identified & ~heavy & ~rare & ~curved & (privacy <= PLAIN_NOISE_ALONE.value * sampling)
-    )
-    noisy = estimable & (privacy > NOISE_DOMINATES.value * sampling)
-    return CoefficientFlags(estimable, noisy, heavy, rare, bent=curved)
+    none = np.zeros_like(identified)
+    rare = none if events is None else np.asarray(events < thresholds.LEAST_EVENTS.value)
+    heavy = none if told else ~rare
+    known = identified & ~rare & ~heavy
+    estimable = known & (privacy <= thresholds.PLAIN_NOISE_ALONE.value * sampling)
+    noisy = estimable & (privacy > thresholds.NOISE_DOMINATES.value * sampling)
+    return CoefficientFlags(estimable, noisy, heavy, rare)
 
 
 def coefficients(
@@ -462,8 +380,10 @@ def coefficients(
     """Of standard errors (q,) of noise and of sampling, and whether the releases identify each
     coefficient.
     """
-    estimable = identified & (privacy <= NOISE_ALONE.value * sampling)
-    return CoefficientFlags(estimable, estimable & (privacy > NOISE_DOMINATES.value * sampling))
+    estimable = identified & (privacy <= thresholds.NOISE_ALONE.value * sampling)
+    return CoefficientFlags(
+        estimable, estimable & (privacy > thresholds.NOISE_DOMINATES.value * sampling)
+    )
 
 
 def jump_tail(slope: float | None, seen: float, *, told: bool, bounded: bool) -> TrustVerdict:
@@ -474,10 +394,10 @@ def jump_tail(slope: float | None, seen: float, *, told: bool, bounded: bool) ->
     """
     if bounded:
         return SOUND
-    if not told or seen > RESIDUALS_SEEN.value:
-        return _declined(HIDDEN_JUMP)
-    light = slope is None or slope >= JUMP_SLOPE.value
-    return SOUND if light else _declined(HEAVY_JUMP)
+    if not told or seen > thresholds.RESIDUALS_SEEN.value:
+        return _declined(say.HIDDEN_JUMP)
+    light = slope is None or slope >= thresholds.JUMP_SLOPE.value
+    return SOUND if light else _declined(say.HEAVY_JUMP)
 
 
 def jump(
@@ -494,13 +414,13 @@ def jump(
     standard errors.
     """
     if not known:
-        return _declined(NO_JUMP)
+        return _declined(say.NO_JUMP)
     if not spread:
-        return _declined(HIDDEN_JUMP)
+        return _declined(say.HIDDEN_JUMP)
     if not tail.intervals:
         return tail
-    if allowance > CUT_ALLOWANCE.value * float(np.hypot(sampling, privacy)):
-        return _declined(HEAVY_JUMP)
-    if privacy > PLAIN_NOISE_ALONE.value * sampling:
-        return _declined(NOISY_JUMP.format(times=PLAIN_NOISE_ALONE.value))
+    if cut_decides(allowance, float(np.hypot(sampling, privacy)), told=True):
+        return _declined(say.HEAVY_JUMP)
+    if privacy > thresholds.PLAIN_NOISE_ALONE.value * sampling:
+        return _declined(say.NOISY_JUMP.format(times=thresholds.PLAIN_NOISE_ALONE.value))
     return SOUND

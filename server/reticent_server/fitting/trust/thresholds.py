@@ -53,8 +53,8 @@ PLAIN_NOISE_ALONE = Threshold(
 )
 TAIL_INDEX = Threshold(
     1.5,
-    "index of the tail of scores that are cut as a whole, half a standard deviation below its "
-    "estimate",
+    "index of the tail of squared lengths that are cut, half a standard deviation below its "
+    "estimate, of a correlation",
     "below it what is beyond the cut is more than twice what lies at it, and is not told",
 )
 BULK_INDEX = Threshold(
@@ -113,11 +113,6 @@ LIKELIHOOD_BEND = Threshold(
     "error of a typical record's predictor, of a likelihood",
     "what is left of the bend's bias, half of its square, is then a fifth of it; with errors of .5 "
     "to .7, of 200 events and 9 or 15 terms, intervals cover .8",
-)
-BENT_SHARE = Threshold(
-    0.2,
-    "of a coefficient's standard error, by which it is moved because the mean score bends",
-    "up to there intervals of logits of 200 to 900 events cover .95, beyond it .73",
 )
 LEAST_PERSONS = Threshold(
     50.0,
@@ -246,11 +241,6 @@ EXPECTED_WAY = Threshold(
     1.4,
     "times the distance to the solution that is forecast, which a plan counts on",
     "chosen on real tables (`python -m benchmarks gate`)",
-)
-EXPECTED_INDEX = Threshold(
-    1.75,
-    "index of the tail of a planned cut, from which on a reply is expected to tell it",
-    "TAIL_INDEX and half a standard deviation of an index, as of 100 records at epsilon = 1",
 )
 INFLUENCE_INDEX = Threshold(
     2.0,

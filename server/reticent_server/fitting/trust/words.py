@@ -71,10 +71,6 @@ FEW_EVENTS = (
     "These coefficients compare levels of which one has too few events (or records): {names}. No "
     "interval is given: choose a frequent reference level, or merge levels."
 )
-BENT = (
-    "The {bends} is curved, and with so much noise that shifts {names}: no interval is given. A "
-    "larger epsilon or fewer terms would help."
-)
 TIED_ROBUST = (
     "Nearly all records have the same response, so residuals have no scale and a robust fit no "
     'standard error: no intervals are given. Ask for loss="squared", or model whether the response '

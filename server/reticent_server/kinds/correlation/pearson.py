@@ -56,7 +56,7 @@ from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import Interval
 from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut
 from reticent_server.fitting.trust import words
-from reticent_server.fitting.trust.thresholds import CUT_ALLOWANCE, VARIES
+from reticent_server.fitting.trust.thresholds import VARIES
 from reticent_server.kinds.correlation.frame import (
     InfluenceSquaresMap,
     PairFrame,
@@ -261,7 +261,7 @@ class PearsonPlan(Planned):
         allowance = pair.allowance(cut)
         rest = sampling + pair.noise
         told = trust.squares_told(cut.bulk, cut.alpha, skewed=self.skewed)
-        told = told and varies and allowance <= CUT_ALLOWANCE.value * sqrt(rest)
+        told = varies and not trust.cut_decides(allowance, sqrt(rest), told=told)
         error = sqrt(rest + allowance**2)
         level = self.asked.confidence_level
         z = pair.r * (1 - pair.r**2) / error if told else 0.0

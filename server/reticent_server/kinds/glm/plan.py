@@ -100,8 +100,8 @@ class GlmModel:
         return self.law.nanoseconds
 
     @property
-    def cut_words(self) -> trust.CutWords:
-        """The sentences for means."""
+    def cut_words(self) -> str:
+        """As of means."""
         return trust.OF_MEANS
 
     @property

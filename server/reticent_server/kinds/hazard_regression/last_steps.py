@@ -22,11 +22,10 @@ from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import Moved
 from reticent_server.fitting.report import back_transform
 from reticent_server.fitting.row_tail import allowance_covariance
-from reticent_server.fitting.scale import MeanScore
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.state import StepPlace
 from reticent_server.fitting.whole_budget import WHOLE_STEPS
-from reticent_server.fitting.whole_newton import Cuts, Whole, by_secant, fitted, known_curvature
+from reticent_server.fitting.whole_newton import Cuts, Whole, fitted, known_curvature
 from reticent_server.kinds.hazard_regression.partial_budget import PartialBudget
 from reticent_server.kinds.hazard_regression.person_passes import (
     PersonPasses,
@@ -76,17 +75,13 @@ class LastSteps:
         )
         known = known_curvature(place, score, moment, cuts)
         wide = max(cuts.reach, cuts.score.length) ** 2
-        none = np.zeros(k)
-        start = Whole(
-            place, score, cuts, known, wide, np.zeros((k, k)), moment, mean_of(g, place), none
-        )
-        return _after(start)
+        return _after(Whole(place, score, cuts, known, wide, moment, mean_of(g, place)))
 
     def _again(self, whole: Whole) -> Generator[Step, tuple[Released, ...], Whole]:
         place = whole.place
         part = self._gradient(whole.cuts, place.t)
         (g,) = yield SumStep(f"newton step {place.t + 1}", (part,), self.over.map(place))
-        return _after(_told(whole, mean_of(g, place)))
+        return _after(replace(whole, mean=mean_of(g, place)))
 
     def _last(
         self, whole: Whole
@@ -99,7 +94,7 @@ class LastSteps:
             self.over.map(place, meat=True),
             joint=OneVector(vector=0, meat=1),
         )
-        whole = _after(_told(whole, mean_of(g, place)))
+        whole = _after(replace(whole, mean=mean_of(g, place)))
         fit = replace(fitted(whole, meat), events=self._events(whole))
         scores = model_of(place).persons(place.direction, place.score).scores
         return whole, allowed(fit, whole, scores)
@@ -124,12 +119,7 @@ def _after(whole: Whole) -> Whole:
     seen = StepView(state.beliefs, curvature, mean.value, mean.noise, state.way, place.rows)
     step = shortened(place.score.curvature.last_step(seen), _REACH / whole.cuts.score.length)
     place = replace(place, state=moved(place, step), t=place.t + 1)
-    return replace(whole, place=scored(place), before=curvature.H, way=step.way, chance=chance)
-
-
-def _told(whole: Whole, mean: MeanScore) -> Whole:
-    """With the next score, and what it says of the curvature."""
-    return replace(whole, mean=mean, known=by_secant(whole, mean))
+    return replace(whole, place=scored(place), chance=chance)
 
 
 def shortened(step: Stepped, most: float) -> Stepped:

@@ -56,7 +56,7 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         level=plan.level,
         n=plan.facts.n,
         radius_squared=_UNBOUNDED,
-        words=trust.OF_HAZARDS if found.far is None else trust.OF_ROBUST_HAZARDS,
+        instead=trust.OF_MEANS if found.far is None else "",
     )
     terms = found.coding.design.terms
     long = [] if found.far is not None else long_tails(plan.ground.coordinates, terms)

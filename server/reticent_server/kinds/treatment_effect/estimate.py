@@ -18,7 +18,7 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting.normal import half_width
 from reticent_server.fitting.results import OpenInterval, Share, Size
 from reticent_server.fitting.row_tail import RowCut, leaning
-from reticent_server.fitting.trust import clear, heavy_tails
+from reticent_server.fitting.trust import clear, cut_decides
 from reticent_server.fitting.trust.thresholds import (
     BEYOND_TRIM,
     IMBALANCED,
@@ -248,7 +248,7 @@ def _refusals(found: Found, allowance: float, rest: float, *, told: bool) -> lis
         share, noise = seen.beyond(found.records.target)
         if share > BEYOND_TRIM.value and clear(share, noise):
             said.append(POOR.format(share=min(share, 1.0)))
-    if heavy_tails(np.array([allowance]), np.array([rest]), told=told)[0]:
+    if cut_decides(allowance, rest, told=told):
         said.append(HEAVY)
     return said
 

@@ -10,7 +10,7 @@ import pytest
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidFormula, InvalidQuery
-from reticent_server.fitting import trust
+from reticent_server.fitting.row_tail import RowCut
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
 from reticent_server.kinds.hazard_regression.public_persons import RiskTable, expected
@@ -289,7 +289,7 @@ def test_what_few_persons_decide_is_told_what_else_to_ask(
     robust: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The robust target where Cox's was asked, and no loss, which hazards do not have."""
-    monkeypatch.setattr(trust, "heavy_tails", lambda taken, *_, **__: np.full(len(taken), True))
+    monkeypatch.setattr(RowCut, "told", False)
     data = persons(np.random.default_rng(18), 3000)
     fit = outcome(planned_partial(data, QUIET, robust=robust), whole(data))
     (said,) = [

@@ -31,8 +31,8 @@ class ResponseModel:
     __slots__ = ()
 
     @property
-    def cut_words(self) -> trust.CutWords:
-        """The sentences for lines."""
+    def cut_words(self) -> str:
+        """As of lines."""
         return trust.OF_LINES
 
     @property
