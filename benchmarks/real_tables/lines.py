@@ -79,10 +79,9 @@ class RealLine:
     def text(self) -> str:
         return (
             f"{self.asked:9s} {self.model:30s} n={self.n:<6d} eps={self.epsilon:<4g} own "
-            f"{self.own:.2f} textbook"
-            f" {self.textbook:.2f} given {self.given:.2f} quiet {self.quiet:.2f} wild {self.wild:.2f} width "
-            f"{self.width:.2f} noise"
-            f" {self.noise:.2f} warned {self.warned:.2f} | worst {self.worst}: "
+            f"{self.own:.2f} textbook {self.textbook:.2f} given {self.given:.2f} quiet "
+            f"{self.quiet:.2f} wild {self.wild:.2f} width {self.width:.2f} noise "
+            f"{self.noise:.2f} warned {self.warned:.2f} | worst {self.worst}: "
             f"{self.worst_coverage:.2f}"
             f" error {self.worst_error:+.1f}"
         )

@@ -275,7 +275,7 @@ def written(folder: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:  # noqa: PLR2004 - the command and a folder
+    if len(sys.argv) != 2:
         sys.exit("usage: python -m benchmarks.real_tables.log_links FOLDER")
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

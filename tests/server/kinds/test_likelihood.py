@@ -256,4 +256,5 @@ def test_amounts_allow_for_what_is_cut_along_one_direction() -> None:
     excess = float((over * lengths).sum())
     counts = FAMILIES["poisson"].likelihood(1.0, Start(0.5, 1.0, 50.0))
     assert counts.leaning(3, 60 / N) * excess < lost <= score.leaning(3, 60 / N) * excess
-    assert score.leaning(3, 0.02) < 0.5 < score.leaning(3, 0.002) == 1.0 < score.leaning(3, 4e-4)
+    assert [score.leaning(3, share) for share in (0.02, 0.002)] == [0.9, 1.0]
+    assert score.leaning(3, 0.002 / 32) == pytest.approx(4.0)
