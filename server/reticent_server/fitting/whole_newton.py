@@ -190,6 +190,7 @@ class WholeNewton(NoisyNewton):
         )
         n = self.sizes.expected_n
         cut = planned_cut(lengths, n, self._rank, score.beyond, score.distances)
+        cut = cut if score.varies else cut.no_lighter
         reach = LEAST_REACH * sqrt(q)
         taken = score.leaning(q, cut.beyond / n) * cut.excess
         return PlannedStep(score, wide, cut.length, reach, taken, cut.expected)
@@ -215,6 +216,7 @@ class WholeNewton(NoisyNewton):
         if score.varies:
             return Cuts(cut.of_likelihood, reach, lost)
         end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
+        cut = cut.no_lighter
         return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
