@@ -190,7 +190,6 @@ class WholeNewton(NoisyNewton):
         )
         n = self.sizes.expected_n
         cut = planned_cut(lengths, n, self._rank, score.beyond, score.distances)
-        cut = cut if score.varies else cut.no_lighter
         reach = LEAST_REACH * sqrt(q)
         taken = score.leaning(q, cut.beyond / n) * cut.excess
         return PlannedStep(score, wide, cut.length, reach, taken, cut.expected)
