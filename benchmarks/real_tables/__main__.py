@@ -28,7 +28,7 @@ from benchmarks.noise_free import glm_target
 from benchmarks.real_tables.alone import Alone, rules_told
 from benchmarks.real_tables.fast import numpy_noise
 from benchmarks.real_tables.known import KNOWN, told
-from benchmarks.real_tables.lines import RealLine, Sample, Z, line
+from benchmarks.real_tables.lines import QUIET, RealLine, Sample, Z, line
 from benchmarks.real_tables.models import MOST, TABLES, RealModel, read_folder
 from benchmarks.real_tables.reasons import table
 from benchmarks.real_tables.textbook import Textbook, textbook
@@ -127,9 +127,11 @@ def _samples(model, frame, queries, n: int, given: argparse.Namespace):
         with numpy_noise(rng, on=given.fast), rules as ruled:
             table = frame.sample(rng, n)
             for (asked, epsilon), samples in found.items():
-                result = table.reply(table.plan(queries[asked], epsilon))
+                plan = table.plan(queries[asked], epsilon)
+                result = table.reply(plan)
                 if result is not None:
-                    samples.append(replace(Sample.of(result), ruled=dict(ruled)))
+                    sample = Sample.of(result, plan.planned.forecast)
+                    samples.append(replace(sample, ruled=dict(ruled)))
             table.close()
     return found
 
@@ -146,10 +148,12 @@ def summary(lines: Sequence[RealLine]) -> Iterator[str]:
         told = [x for x in these if x.given > 0]
         held, own = (sum(getattr(x, k) >= 0.90 for x in told) for k in ("textbook", "own"))
         widths = [x.width for x in told]
+        quiet = [x.quiet for x in these if not math.isnan(x.quiet)]
         yield (
             f"{key[0]} eps={key[1]:g}: {len(these)} models, {len(told)} with intervals; textbook "
             f">= .90 in {held},"
-            f" own in {own}; given {np.mean([x.given for x in these]):.2f}; median width"
+            f" own in {own}; given {np.mean([x.given for x in these]):.2f}, where a noise below "
+            f"{QUIET:g} is forecast {np.mean(quiet) if quiet else math.nan:.2f}; median width"
             f" {np.median(widths) if widths else math.nan:.2f}; wild > .05 in "
             f"{sum(x.wild > 0.05 for x in told)}"
         )

@@ -17,6 +17,7 @@ WILD_STATED, WILD_SAMPLING, LEAST_SPREAD = 10.0, 20.0, 0.5
 """A fit is wild with an error above 10 stated errors or 20 sampling errors, or stated errors below
 half of the spread over the samples that have an interval.
 """
+QUIET = 3.0  # privacy over sampling standard error, as a plan forecasts them
 Z = float(ndtri(0.975))
 
 
@@ -24,7 +25,8 @@ Z = float(ndtri(0.975))
 class Sample:
     """What one reply says of q terms: all (q,). lower, upper: NaN without an interval. warned:
     whether it warns. reasons: (q,) of benchmarks.real_tables.reasons; ruled: as of
-    benchmarks.real_tables.alone, where that is asked.
+    benchmarks.real_tables.alone, where that is asked. quiet: (q,) whether the plan forecast an
+    interval and a noise below QUIET.
     """
 
     coefficients: FloatArray
@@ -35,14 +37,18 @@ class Sample:
     warned: bool
     reasons: Sequence[str] = ()
     ruled: Ruled = field(default_factory=dict)
+    quiet: np.ndarray | None = None
 
     @classmethod
-    def of(cls, result: dict[str, Any]) -> "Sample":
+    def of(cls, result: dict[str, Any], forecast: dict[str, Any] | None = None) -> "Sample":
         bounds = np.array(result["confidence_intervals"], dtype=float).reshape(-1, 2)
         names = "coefficients", "standard_errors", "privacy_standard_errors"
         beta, errors, privacy = (np.array(result[k], dtype=float) for k in names)
         warned = bool(result["warnings"])
-        return cls(beta, errors, bounds[:, 0], bounds[:, 1], privacy, warned, reasons(result))
+        ratios = (forecast or {}).get("privacy_to_sampling", [None] * len(beta))
+        quiet = np.array([ratio is not None and ratio < QUIET for ratio in ratios])
+        lower, upper = bounds.T
+        return cls(beta, errors, lower, upper, privacy, warned, reasons(result), quiet)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,8 @@ class RealLine:
     given; given: their share; wild: share of fits; width: half-widths over the textbook's, median;
     noise: privacy over the textbook's errors, median; worst: the term that the textbook's is
     covered least of, its coverage, and its mean error in those errors; warned: share of replies;
-    kept_back: why others have none.
+    quiet: the share given where a plan forecast less noise than QUIET; kept_back: why others have
+    none.
     NaN where there are none.
     """
 
@@ -69,15 +76,15 @@ class RealLine:
     worst_coverage: float
     worst_error: float
     warned: float
+    quiet: float = float("nan")
     kept_back: Kept = field(default_factory=dict)
 
     def text(self) -> str:
         return (
             f"{self.asked:9s} {self.model:30s} n={self.n:<6d} eps={self.epsilon:<4g} own "
-            f"{self.own:.2f} textbook"
-            f" {self.textbook:.2f} given {self.given:.2f} wild {self.wild:.2f} width "
-            f"{self.width:.2f} noise"
-            f" {self.noise:.2f} warned {self.warned:.2f} | worst {self.worst}: "
+            f"{self.own:.2f} textbook {self.textbook:.2f} given {self.given:.2f} quiet "
+            f"{self.quiet:.2f} wild {self.wild:.2f} width {self.width:.2f} noise "
+            f"{self.noise:.2f} warned {self.warned:.2f} | worst {self.worst}: "
             f"{self.worst_coverage:.2f}"
             f" error {self.worst_error:+.1f}"
         )
@@ -128,8 +135,15 @@ def line(
         worst_coverage=float(each[worst]),
         worst_error=_mean(off[:, worst], known[:, worst]),
         warned=float(np.mean([s.warned for s in samples])),
+        quiet=_mean(known, np.array([_forecast(s) for s in samples])),
         kept_back=kept_back(samples, target, Z),
     )
+
+
+def _forecast(sample: Sample) -> np.ndarray:
+    """(q,) of a sample, none without a forecast."""
+    none = np.zeros(len(sample.coefficients), dtype=bool)
+    return none if sample.quiet is None else sample.quiet
 
 
 def _mean(values: FloatArray, where: np.ndarray) -> float:

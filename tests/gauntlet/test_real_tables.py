@@ -31,7 +31,7 @@ def sample(a: float, b: float | None, error: float = 0.2) -> Sample:
         "warnings": [] if b is not None else ["About 60 records decide b: no interval"],
         "cut": {"tail_index": 1.2, "allowances": [0.05, 0.05]},
     }
-    return Sample.of(reply)
+    return Sample.of(reply, {"privacy_to_sampling": [3.5, 2.0 if b != 2.0 else None]})
 
 
 def test_a_line_counts_intervals_that_were_given() -> None:
@@ -40,6 +40,7 @@ def test_a_line_counts_intervals_that_were_given() -> None:
     assert found.textbook == pytest.approx(5 / 7)
     assert found.own == pytest.approx(4 / 7)
     assert found.given == pytest.approx(7 / 8)
+    assert found.quiet == pytest.approx(2 / 3)  # of the second terms that were not 2 exactly
     assert found.width == pytest.approx(2 * 0.2 / (1.959964 * 0.1))
     assert found.noise == pytest.approx(1.5)
     assert found.warned == 0.25

@@ -131,8 +131,10 @@ class WholeScore(Score, Protocol):
         """
         ...
 
-    def leaning(self, size: int) -> float:
-        """By how much of what a cut takes one direction of q coordinates may be off."""
+    def leaning(self, size: int, share: float) -> float:
+        """By how much of what a cut takes, beyond which this share of the records is, one direction
+        of q coordinates may be off.
+        """
         ...
 
     def turned(self, eta: FloatArray) -> FloatArray | None:

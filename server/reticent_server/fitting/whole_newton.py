@@ -180,9 +180,10 @@ class WholeNewton(NoisyNewton):
             np.linalg.norm(model.whitening.rows @ model.frequency.T, axis=1),
             self._score(scale),
         )
-        cut = planned_cut(lengths, self.sizes.expected_n, self._rank, score.beyond, score.distances)
+        n = self.sizes.expected_n
+        cut = planned_cut(lengths, n, self._rank, score.beyond, score.distances)
         reach = LEAST_REACH * sqrt(q)
-        taken = score.leaning(q) * cut.excess
+        taken = score.leaning(q, cut.beyond / n) * cut.excess
         return PlannedStep(score, wide, cut.length, reach, taken, cut.told)
 
     @property
@@ -206,6 +207,7 @@ class WholeNewton(NoisyNewton):
         if score.varies:
             return Cuts(cut.of_likelihood, reach, lost)
         end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
+        cut = cut.no_lighter
         return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:
@@ -382,7 +384,7 @@ def fitted(whole: Whole, meat: Released) -> StandardFit:
     inside = cut_scale(cut, curvature)
     Q = calmed_meat(meat.values / count, meat.sd / count, inside * curvature.J)
     sampling = sandwich(A, Q, count)
-    leant = whole.score.leaning(len(W)) * cut.excess
+    leant = whole.score.leaning(len(W), cut.beyond / count) * cut.excess
     taken = allowance_covariance(leant / count, curvature.H)
     back = power(clipped_curvature(place, whole.cuts.reach**2), 0.5)
     bend = bend_of(whole, curvature)

@@ -68,7 +68,7 @@ class UnboundedScore:
         """1: q is in units of its own root mean square."""
         return 1.0
 
-    def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+    def leaning(self, size: int, share: float) -> float:  # noqa: ARG002 - one interface
         """As of scores of an unknown law."""
         return LEANING
 
@@ -90,7 +90,7 @@ class PlainScore(UnboundedScore, ResidualScore):
     def events(self, eta: FloatArray, error: FloatArray) -> None:
         """None: each record counts."""
 
-    def leaning(self, size: int) -> float:
+    def leaning(self, size: int, share: float) -> float:  # noqa: ARG002 - one interface
         """As of scores that are symmetric about 0."""
         return leaning(size)
 

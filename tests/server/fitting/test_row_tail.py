@@ -12,6 +12,7 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting import row_tail
 from reticent_server.fitting.row_tail import (
     LengthGrid,
+    RowCut,
     allowance_covariance,
     chosen_cut,
     chosen_reach,
@@ -206,6 +207,15 @@ def test_the_slope_before_the_cut_decides_whether_its_index_is_believed(
     assert replace(found, alpha=2.0, bulk=slope).told is believed
 
 
+def test_a_tail_is_little_lighter_beyond_the_cut_than_before_it() -> None:
+    cut = RowCut(2.0, 50.0, 3.0, 50.0, bulk=1.6)
+    assert cut.no_lighter == replace(cut, alpha=pytest.approx(2.4), excess=pytest.approx(100 / 1.4))
+    assert replace(cut, excess=150.0).no_lighter.excess == 150.0
+    for light in (replace(cut, bulk=None), replace(cut, bulk=2.5), replace(cut, alpha=0.0)):
+        assert light.no_lighter is light
+    assert replace(cut, bulk=-0.5).no_lighter.alpha == 1.05
+
+
 def _numbers(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Without noise, and the covariance of noise."""
     return GRID.edges, GRID.beyond(released(values))[0], GRID.beyond(released(values, 15.0))[1]
@@ -221,4 +231,4 @@ def test_too_few_edges_tell_no_slope_and_nothing_is_declined_for_it() -> None:
 def test_the_more_coordinates_the_less_a_cut_leans_on_one_and_never_more_than_all() -> None:
     shares = [row_tail.leaning(q) for q in (1, 4, 16, 64)]
     assert shares == pytest.approx([0.85, 0.425, 0.2125, 0.10625])
-    assert PlainScore(1.0).leaning(4) == shares[1]
+    assert PlainScore(1.0).leaning(4, 0.01) == shares[1]

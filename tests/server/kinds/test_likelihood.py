@@ -243,7 +243,7 @@ def test_an_information_below_its_noise_gives_no_intervals(monkeypatch: Any) -> 
 
 def test_amounts_allow_for_what_is_cut_along_one_direction() -> None:
     """All long scores of a Gamma law have one sign: what is cut of them is longer than counts allow
-    for, and no longer than amounts do."""
+    for, and no longer than amounts do, which allow for more the farther out the cut is."""
     family, law = FAMILIES["gamma"], table_of("gamma")
     fit = reference(law, REFERENCE["gamma", None])
     score = family.likelihood(float(np.sqrt(fit.scale)), Start(0.5, 1.0, 50.0))
@@ -255,5 +255,7 @@ def test_amounts_allow_for_what_is_cut_along_one_direction() -> None:
     over = np.maximum(lengths - cut, 0) / lengths
     lost = np.linalg.norm((white * q[:, None]).T @ over)
     excess = float((over * lengths).sum())
-    assert FAMILIES["poisson"].likelihood(1.0, Start(0.5, 1.0, 50.0)).leaning(3) * excess < lost
-    assert lost <= score.leaning(3) * excess
+    counts = FAMILIES["poisson"].likelihood(1.0, Start(0.5, 1.0, 50.0))
+    assert counts.leaning(3, 60 / N) * excess < lost <= score.leaning(3, 60 / N) * excess
+    assert [score.leaning(3, share) for share in (0.02, 0.002)] == [0.9, 1.0]
+    assert score.leaning(3, 0.002 / 32) == pytest.approx(4.0)

@@ -312,7 +312,8 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
-    taken = float(allowance_covariance(score.leaning(k) * cut.excess / count, np.eye(1))[0, 0])
+    leant = score.leaning(k, cut.beyond / count) * cut.excess
+    taken = float(allowance_covariance(leant / count, np.eye(1))[0, 0])
     return np.full(k, sqrt(noise**2 + taken) * sqrt(count))
 
 

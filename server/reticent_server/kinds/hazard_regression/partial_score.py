@@ -245,7 +245,7 @@ class PartialScore(PlainScore):
         """That of a log link, up to the error of a predictor that LIKELIHOOD_BEND says."""
         return Growing(growth, most_off=LIKELIHOOD_BEND.value)
 
-    def leaning(self, size: int) -> float:  # noqa: ARG002 - one interface
+    def leaning(self, size: int, share: float) -> float:  # noqa: ARG002 - one interface
         """What public persons' cut scores lean to is allowed for beside it (last_steps.allowed)."""
         return LEANING if self.weighed else _LEANING
 

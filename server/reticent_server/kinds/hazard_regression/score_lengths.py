@@ -92,4 +92,5 @@ class ScoreLengths:
         if not other and not long_tails(self.coordinates, self.over.coding.design.terms):
             return chosen_cut(grid, released, count, rank, score.expected_shape())
         curve = chosen_cut(grid, released, count, rank).of_likelihood
-        return replace(curve, excess=curve.excess * LEANING / score.leaning(self.over.sizes.size))
+        leaning = score.leaning(self.over.sizes.size, curve.beyond / count)
+        return replace(curve, excess=curve.excess * LEANING / leaning)

@@ -53,7 +53,8 @@ class TimeBins:
         (released,) = yield SumStep("proportional hazards", (part,), binned)
         H, back = whole.curvature.H, np.linalg.inv(whole.place.model.whitening.transform)
         Q = count**2 * H @ back.T @ fit.sampling @ back @ H
-        taken = whole.score.leaning(k) * whole.cuts.score.excess * longer
+        cut = whole.cuts.score
+        taken = whole.score.leaning(k, cut.beyond / count) * cut.excess * longer
         shares = model.shares(place.direction, ends)
         events = bin_events(model.risk, ends)
         return binned_slopes(released, (ends, events), shares, (count * H, Q), taken)
