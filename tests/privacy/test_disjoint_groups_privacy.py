@@ -3,6 +3,7 @@
 and some lose all of it.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -165,6 +166,44 @@ def test_no_group_sees_a_record_of_another_or_of_none() -> None:
     step = grouped("", "g", (0.0, 1.0), [SumStep("", (CountSum(1, RHO),), remember)] * 2)
     assert [int(x[0]) for x in block_sums(step, block)] == [1, 2]
     assert seen == [[0.0], [1.0, 4.0]]
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """A block whose records the engine says to be in the order of the groups 1, 0."""
+
+    ends: tuple[int, ...] = (2, 4)
+    missing: int = 4
+    unusable: int = 4
+
+    @property
+    def block(self) -> Block:
+        """Five records of the groups 1, 1, 0, 0 and of none."""
+        at = np.arange(5)
+        cells = {"g": np.array([1.0, 1.0, 0.0, 0.0, 0.0]), "k": np.zeros(5)}
+        lost = {"g": at == self.missing}
+        return Block(0, 5, cells, lost, unusable=at == self.unusable, ends=self.ends)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        Ordered((1, 4)),
+        Ordered((3, 4)),
+        Ordered((2, 5)),
+        Ordered((2, 4), missing=3),
+        Ordered((2, 4), unusable=0),
+        Ordered((2,)),
+        Ordered((4, 2)),
+        Ordered((2, 6)),
+    ],
+)
+def test_an_order_that_the_engine_claims_is_looked_at(wrong: Ordered) -> None:
+    """No group sees a record of another, whatever a block is said to be."""
+    step = grouped("", "g", (1.0, 0.0), [SumStep("", (CountSum(1, RHO),), codes)] * 2)
+    assert [int(x[0]) for x in block_sums(step, Ordered().block)] == [2, 2]
+    with pytest.raises(ValueError, match=r"own only|one after another"):
+        block_sums(step, wrong.block)
 
 
 def test_what_is_not_proved_is_refused() -> None:

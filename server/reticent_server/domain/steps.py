@@ -39,7 +39,9 @@ class Block:
     scratch: memory for a map's arrays, which a pass uses again for its next block. unusable:
     records with a cell that cannot be read (a value within the bounds stands in its place); the
     engine makes their contributions none. records: the indices of the records that a step is about,
-    None for all; the engine takes them out before it maps.
+    None for all; the engine takes them out before it maps. ends: where each group's records end,
+    counted from the first, of a block whose records the engine has brought into the order of the
+    groups of a step by groups (mechanisms.disjoint_groups checks it).
     """
 
     start: int
@@ -49,6 +51,7 @@ class Block:
     scratch: Scratch = FRESH
     unusable: NDArray[np.bool_] | None = None
     records: NDArray[np.int64] | None = None
+    ends: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,7 @@
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from hashlib import sha256
 from math import inf
 from typing import Any
 
@@ -13,19 +14,19 @@ from numpy.typing import NDArray
 from reticent_server.domain.row_subset import RowSubset
 from reticent_server.domain.schema import ABSENT, Schema
 from reticent_server.domain.steps import Block, ByGroup, GramSum, PowerSum, SumStep, VectorSum
+from reticent_server.engine.block_sums import GROUPED
 from reticent_server.engine.cache import ColumnCache, Columns
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.prefetch import prefetched
 from reticent_server.engine.shared_memory import shared_empty
+from reticent_server.mechanisms.disjoint_groups import GroupsMap
 from reticent_server.vault.ports import MarkingReader, PartitionedReader, Reader
 
 MISSING, BAD = ":missing", ":bad"
+_ENDS = ":ends"  # of records in the order of groups: where each group ends
 # 2 MiB of float64: a block's arrays stay in the processor's second cache; speed and memory only
 CELLS_PER_BLOCK = 1 << 18
 LEAST_ROWS = 1 << 9  # below it a block's fixed cost is more than its work; speed only
-# times as many rows in a block of a step by groups, each of which is worked on by itself; speed
-# only
-GROUPED = 16
 MOST_GROUPED_ROWS = 1 << 19  # of such a block: sums of 2²⁰ rows are exact (mechanisms.noisy_sum)
 BATCHES_AHEAD = 2  # read while one is worked on: a third would only take memory
 
@@ -34,7 +35,8 @@ class Table:
     """One version's rows, by blocks of at most `block_rows`; private, for the engine only.
 
     first: the stored position of the first row, where it is a part of a table. due: when what is
-    computed of it is to be shown (engine.workers).
+    computed of it is to be shown (engine.workers). release: under which name columns are kept that
+    are given up with a release; "" where none are kept for one.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class Table:
         names: Sequence[str],
         first: int = 0,
         due: float = inf,
+        release: str = "",
     ) -> None:
         self.due = due
+        self._release = release
         self._reader = reader
         self._version_id = version_id
         self._schema = schema
@@ -109,10 +113,12 @@ class Table:
         block_rows: int,
         subset: RowSubset | None = None,
         threads: int = 1,
+        groups: GroupsMap | None = None,
     ) -> Generator[RowSlice, None, None]:
-        """Every record of the subset (None: of the table) once, in stored order.
+        """Every record of the subset (None: of the table) once, in stored order, or in that of
+        groups.
 
-        threads: by which the pieces will be worked on.
+        threads: by which the pieces will be worked on. groups: of a step by groups.
 
         Where there is no room for the columns, there may be for the subset's part of them.
         """
@@ -120,6 +126,8 @@ class Table:
         with cache.hold(self._version_id, self._sizes(self.n), load) as arrays:
             if subset is not None:
                 yield from self._part(cache, block_rows, subset, arrays, threads)
+            elif arrays is not None and groups is not None and self._release:
+                yield from self._ordered(cache, block_rows, groups, arrays, threads)
             elif arrays is not None:
                 yield from self._cut(arrays, self._first, self.n, block_rows)
             else:
@@ -149,6 +157,34 @@ class Table:
                 yield from self._cut(whole, self._first, self.n, block_rows, subset)
             else:
                 yield from self._streamed(block_rows, subset)
+
+    def _ordered(
+        self,
+        cache: ColumnCache,
+        block_rows: int,
+        groups: GroupsMap,
+        whole: Columns,
+        threads: int,
+    ) -> Iterator[RowSlice]:
+        """The records in the order of the groups, in which they are brought once for all passes of
+        a release where there is room: a pass then need not look for them."""
+        codes = sha256(repr((groups.column, groups.codes)).encode()).hexdigest()
+        key = f"{self._version_id}/{codes}/{self._release}"
+        # the places are there while columns are taken out
+        sizes = self._sizes(self.n) | {_ENDS: self.n * np.dtype(np.int64).itemsize}
+        load = partial(self._in_order, groups, whole, threads)
+        with cache.hold(key, sizes, load, evict=False) as arrays:
+            found = whole if arrays is None else arrays
+            yield from self._cut(found, self._first, self.n, block_rows)
+
+    def _in_order(
+        self, groups: GroupsMap, whole: Columns, threads: int, keys: list[str]
+    ) -> Columns:
+        block = RowSlice(self._arrays(whole), self._first, 0, self.n).block()
+        order, ends = groups.order(block)
+        kept = [key for key in keys if key != _ENDS]
+        taken = _records_at(whole, lambda: order, threads, kept)
+        return taken | {_ENDS: np.array(ends, dtype=np.int64)}
 
     def _sizes(self, rows: int) -> dict[str, int]:
         return {key: rows * np.dtype(_kind(key)).itemsize for key in self._keys()}
@@ -210,17 +246,21 @@ class Table:
 
         With a subset, of about block_rows records of it each; pieces without any are left out.
         """
-        whole = Arrays(
-            columns={name: arrays[name] for name in self._names},
-            missing={name: arrays[name + MISSING] for name in [*self._absent, *self._masks]},
-            marks=tuple(arrays[key] for key in self._bad),
-        )
+        whole = self._arrays(arrays)
         step = block_rows * (subset.stride if subset else 1)
         for low in range(0, rows, step):
             high = min(low + step, rows)
             records = _indices(subset, start + low, start + high) if subset else None
             if records is None or len(records):
                 yield RowSlice(whole, start + low, low, high, records)
+
+    def _arrays(self, arrays: Columns) -> Arrays:
+        return Arrays(
+            columns={name: arrays[name] for name in self._names},
+            missing={name: arrays[name + MISSING] for name in [*self._absent, *self._masks]},
+            marks=tuple(arrays[key] for key in self._bad),
+            ends=tuple(arrays[_ENDS].tolist()) if _ENDS in arrays else None,
+        )
 
 
 def _indices(subset: RowSubset, start: int, stop: int) -> NDArray[np.int64]:

@@ -138,4 +138,5 @@ def _order(step: SumStep, arrays: Arrays, files: dict[int, File]) -> Order:
         columns={name: files[id(values)].number for name, values in arrays.columns.items()},
         missing={name: files[id(mask)].number for name, mask in arrays.missing.items()},
         marks=tuple(files[id(marks)].number for marks in arrays.marks),
+        ends=arrays.ends,
     )

@@ -37,6 +37,7 @@ class Order:
     columns: Mapping[str, int]
     missing: Mapping[str, int]
     marks: tuple[int, ...]
+    ends: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +82,7 @@ class Work:
             columns={name: self._held[k] for name, k in order.columns.items()},
             missing={name: self._held[k] for name, k in order.missing.items()},
             marks=tuple(self._held[k] for k in order.marks),
+            ends=order.ends,
         )
 
     def reply(self, rows: list[tuple[int, int, int]]) -> bytes:

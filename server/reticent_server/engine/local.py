@@ -34,6 +34,7 @@ from reticent_server.mechanisms import (
     registry,
     secret_rows,
 )
+from reticent_server.mechanisms.disjoint_groups import GroupsMap
 from reticent_server.mechanisms.gaussian_cost import GaussianCost
 from reticent_server.vault.ports import Reader
 
@@ -111,7 +112,7 @@ class LocalEngine:
             self._workers.tidy()
 
     def _drive(self, plan: Plan, key: bytes) -> dict[str, Any] | None:
-        table = self._table(plan)
+        table = self._table(plan, key.hex())
         spent, gaussian = PrivacyCost(0, 0, 0), GaussianCost()
         recipe = plan.planned.run()
         step = next(recipe)
@@ -146,7 +147,7 @@ class LocalEngine:
         released = (registry.release(p, t) for p, t in zip(step.parts, totals, strict=True))
         return tuple(replace(each, rows=rows) for each in released)
 
-    def _table(self, plan: Plan) -> Table:
+    def _table(self, plan: Plan, release: str) -> Table:
         reader = self._open_reader(plan.facts.version_id)
         version_id = plan.facts.version_id
         if plan.view is not None:
@@ -155,12 +156,14 @@ class LocalEngine:
         if reader.n != plan.facts.slots:
             raise Unavailable("The data set cannot be read now.")
         due = monotonic() + plan.deadline_ms / 1e3
-        return Table(reader, version_id, plan.facts.schema, plan.planned.columns, due=due)
+        names = plan.planned.columns
+        return Table(reader, version_id, plan.facts.schema, names, due=due, release=release)
 
     def totals(self, table: Table, step: SumStep) -> Totals:
         """The exact integer statistics of one pass: the same for any block size and any threads."""
         rows = table.rows_per_block(self.block_rows, step)
-        pieces = table.pieces(self._cache, rows, step.subset, self._threads)
+        groups = step.map_fn if isinstance(step.map_fn, GroupsMap) else None
+        pieces = table.pieces(self._cache, rows, step.subset, self._threads, groups)
         counted = table.rows(step.subset)
         totals = self._workers.totals(step, pieces, counted, rows, table.due)
         return tuple(map(Private, totals))

@@ -15,11 +15,15 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrays:
-    """Columns, masks of missing values, and marks of cells that cannot be read; of one length."""
+    """Columns, masks of missing values, and marks of cells that cannot be read; of one length.
+
+    ends: of rows in the order of groups, where each group ends.
+    """
 
     columns: Mapping[str, FloatArray]
     missing: Mapping[str, BoolArray]
     marks: tuple[BoolArray, ...] = ()
+    ends: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +48,14 @@ class RowSlice:
             scratch=scratch,
             unusable=_any([marks[rows] for marks in self.arrays.marks]),
             records=self.records,
+            ends=self._ends(),
         )
+
+    def _ends(self) -> tuple[int, ...] | None:
+        """Where the groups end within these rows."""
+        if self.arrays.ends is None:
+            return None
+        return tuple(min(max(end, self.low), self.high) - self.low for end in self.arrays.ends)
 
 
 def _any(marks: list[BoolArray]) -> BoolArray | None:

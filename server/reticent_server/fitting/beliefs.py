@@ -119,24 +119,21 @@ def likeliest(beliefs: Sequence[CurvatureBelief]) -> CurvatureBelief:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """A belief before a score g (q,). curvature: as believed; N (q, q): noise and what H is wrong
-    by; rest (q,): g less its mean; S (q, q): its covariance.
+    """A belief before a score g (q,). H (q, q): as believed; N (q, q): noise and what H is wrong
+    by; rest (q,): g less its mean; S (q, q): its covariance; square: χ² of the score, of q degrees
+    where the belief is right.
     """
 
     belief: CurvatureBelief
-    curvature: StepCurvature
+    H: FloatArray
     N: FloatArray
     rest: FloatArray
     S: FloatArray
-
-    @property
-    def square(self) -> float:
-        """χ² of the score, of q degrees where the belief is right."""
-        return float(self.rest @ np.linalg.solve(self.S, self.rest))
+    square: float
 
     def moved(self, *, told: bool) -> CurvatureBelief:
         """After the score. told: whether it says something of the factor."""
-        b, H = self.belief, self.curvature.H
+        b, H = self.belief, self.H
         G = np.asarray(np.linalg.solve(self.S, H @ b.C).T)
         fit = self.square + float(np.linalg.slogdet(self.S)[1]) if told else 0.0
         off, C = b.off + G @ self.rest, after(b.C, G, H, self.N)
@@ -145,16 +142,21 @@ class _Seen:
 
 def _seen(b: CurvatureBelief, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> _Seen:
     own = b.of(curvature)
+    H = own.H
     N = noise + curvature_error(b.square, own) + LEAST_NOISE * np.eye(len(g))
-    return _Seen(b, own, N, g - own.H @ b.off, own.H @ b.C @ own.H.T + N)
+    rest, S = g - H @ b.off, H @ b.C @ H.T + N
+    return _Seen(b, H, N, rest, S, float(rest @ np.linalg.solve(S, rest)))
+
+
+def _chance(seen: Sequence[_Seen], g: FloatArray) -> float:
+    return float(sum(s.belief.chance * chdtrc(len(g), s.square) for s in seen))
 
 
 def surprise(beliefs: Beliefs, curvature: StepCurvature, noise: FloatArray, g: FloatArray) -> float:
     """The chance of a mean score as far as g (q,) from what is believed: of χ²_q, by the beliefs'
     chances. noise: (q, q), its covariance.
     """
-    seen = [_seen(b, curvature, noise, g) for b in beliefs]
-    return float(sum(s.belief.chance * chdtrc(len(g), s.square) for s in seen))
+    return _chance([_seen(b, curvature, noise, g) for b in beliefs], g)
 
 
 def surprised(
@@ -165,6 +167,10 @@ def surprised(
     """
     if surprise(beliefs, curvature, noise, g) >= SURPRISE.value:
         return beliefs
+    return _farther(beliefs, curvature, g)
+
+
+def _farther(beliefs: Beliefs, curvature: StepCurvature, g: FloatArray) -> Beliefs:
     ways = (np.linalg.solve(b.of(curvature).H, g) - b.off for b in beliefs)
     return tuple(replace(b, C=b.C + np.outer(d, d)) for b, d in zip(beliefs, ways, strict=True))
 
@@ -183,12 +189,24 @@ class Stepped:
 
 
 def stepped(
-    beliefs: Beliefs, curvature: StepCurvature, noise: FloatArray, g: FloatArray
+    beliefs: Beliefs,
+    curvature: StepCurvature,
+    noise: FloatArray,
+    g: FloatArray,
+    *,
+    checked: bool = False,
 ) -> Stepped:
     """A step: the mean way, by the chances after the mean score g (q,); the first one the way of
-    the likeliest belief, as it has told nothing and the mean of 1/h is half as long again."""
+    the likeliest belief, as it has told nothing and the mean of 1/h is half as long again.
+
+    checked: with more of a way before it where the score asks for it (`surprised`).
+    """
+    seen = [_seen(b, curvature, noise, g) for b in beliefs]
+    if checked and _chance(seen, g) < SURPRISE.value:
+        beliefs = _farther(beliefs, curvature, g)
+        seen = [_seen(b, curvature, noise, g) for b in beliefs]
     told = any(b.off.any() for b in beliefs)
-    moved = [_seen(b, curvature, noise, g).moved(told=told) for b in beliefs]
+    moved = [each.moved(told=told) for each in seen]
     most = max(b.log_chance for b in moved)
     whole = most + log(sum(exp(b.log_chance - most) for b in moved))
     moved = [replace(b, log_chance=b.log_chance - whole) for b in moved]

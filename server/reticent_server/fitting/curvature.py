@@ -86,9 +86,9 @@ class StepView:
         beliefs = surprised(self.beliefs, self.curvature, self.noise, self.score)
         return replace(self, beliefs=beliefs)
 
-    def stepped(self) -> Stepped:
+    def stepped(self, *, checked: bool = False) -> Stepped:
         """The bank's step (fitting.beliefs.stepped)."""
-        return stepped(self.beliefs, self.curvature, self.noise, self.score)
+        return stepped(self.beliefs, self.curvature, self.noise, self.score, checked=checked)
 
     def moved(self, reach: FloatArray | None = None) -> Moved:
         """One filter's step (fitting.filter.moved)."""
@@ -111,7 +111,7 @@ class ScoreCurvature:
 
     def step(self, seen: StepView) -> Stepped:
         """A step of the whole space."""
-        return seen.surprised().stepped()
+        return seen.stepped(checked=True)
 
     def step_within(self, seen: StepView) -> Stepped:
         """A step that keeps to the subspace of C."""

@@ -10,7 +10,9 @@ parts.
 
 *Disjoint, enforced here.* `GroupsMap` cuts a block by the column's codes and gives each group's map
 its own records only: a record whose cell is missing, of no group or cannot be read is seen by none.
-What a group's map computes cannot depend on another group's records, whatever the map is.
+Where the engine has brought the records into the order of the groups before (`order`, once for all
+passes of a release), each is still looked at here. What a group's map computes cannot depend on
+another group's records, whatever the map is.
 
 *The charge.* Fix everything released so far. A part's noise (or draw) is independent of that of the
 others, so losses in zCDP add up over parts, and a group without a changed record loses nothing.
@@ -111,8 +113,13 @@ class GroupsMap:
         )
 
     def cut(self, block: Block) -> Iterator[Block]:
-        """Each group's records, as a block of their own."""
-        places, ends = self._sorted(block)
+        """Each group's records, as a block of their own. Raises ValueError where a block that is
+        said to be in order is not."""
+        if block.ends is not None:
+            self._check_order(block, block.ends)
+            return (_records(block, first, last) for first, last in pairwise((0, *block.ends)))
+        order, ends = self.order(block)
+        places = order[: ends[-1]]
         columns = {
             name: values.take(
                 places, out=block.scratch.array(f"by group {name}", len(places)), mode="clip"
@@ -121,11 +128,23 @@ class GroupsMap:
         }
         missing = {name: mask.take(places) for name, mask in block.missing.items()}
         together = Block(block.start, len(places), columns, missing, block.scratch)
-        return (_records(together, first, last) for first, last in pairwise(ends))
+        return (_records(together, first, last) for first, last in pairwise((0, *ends)))
 
-    def _sorted(self, block: Block) -> tuple[NDArray[np.int64], list[int]]:
-        """The places in the block of the groups' records, group after group in stored order, and
-        where each group ends."""
+    def _check_order(self, block: Block, ends: tuple[int, ...]) -> None:
+        rising = all(first <= last for first, last in pairwise((0, *ends, block.rows)))
+        if len(ends) != len(self.codes) or not rising:
+            raise ValueError("groups end one after another")
+        values = block.columns[self.column][: ends[-1]]
+        alien = values != np.repeat(self.codes, np.diff(ends, prepend=0))
+        for lost in (block.missing.get(self.column), block.unusable):
+            if lost is not None:
+                alien |= lost[: ends[-1]]
+        if alien.any():
+            raise ValueError("a group has records of its own only")
+
+    def order(self, block: Block) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+        """The places in the block (rows,) of the groups' records, group after group in stored
+        order, then of all others; and where each group ends."""
         group, none = level_places(self.codes, block.columns[self.column]), len(self.codes)
         out = group < 0
         for lost in (block.missing.get(self.column), block.unusable):
@@ -133,7 +152,7 @@ class GroupsMap:
                 out |= lost
         group = np.where(out, none, group).astype(np.int16)  # of few bits: sorted by digits
         ends = np.cumsum(np.bincount(group, minlength=none + 1))[:-1].tolist()
-        return np.argsort(group, kind="stable")[: ends[-1]], [0, *ends]
+        return np.argsort(group, kind="stable"), tuple(ends)
 
 
 def _records(block: Block, first: int, last: int) -> Block:
@@ -141,6 +160,13 @@ def _records(block: Block, first: int, last: int) -> Block:
     columns = {name: values[first:last] for name, values in block.columns.items()}
     missing = {name: mask[first:last] for name, mask in block.missing.items()}
     return Block(block.start, last - first, columns, missing, block.scratch)
+
+
+def cut_short(block: Block, most: int) -> Iterator[Block]:
+    """The block's records in blocks of at most `most`, one after another; one without any where
+    there are none."""
+    for first in range(0, max(block.rows, 1), most):
+        yield _records(block, first, min(first + most, block.rows))
 
 
 def grouped(label: str, column: str, codes: Sequence[float], steps: Sequence[SumStep]) -> SumStep:

@@ -10,16 +10,23 @@ from reticent_server.domain.steps import FloatArray
 def level_places(codes: tuple[float, ...], values: FloatArray) -> NDArray[np.int64]:
     """(rows,) which of the codes, all different, a value is; −1 for none of them, and for what is
     no number."""
-    order = np.argsort(np.asarray(codes))
-    increasing = np.asarray(codes)[order]
-    near = _nearest(increasing, values)
+    known = np.asarray(codes, dtype=np.float64)
+    if np.all(np.diff(known) == 1):  # levels one after another: no search
+        return _counted_off(known, values)
+    order = np.argsort(known)
+    increasing = known[order]
+    near = np.minimum(np.searchsorted(increasing, values), len(codes) - 1)
     return np.where(values == increasing[near], order[near], -1)
 
 
-def _nearest(codes: FloatArray, values: FloatArray) -> NDArray[np.int64]:
-    """(rows,) the place of the only one of increasing codes that a value may be."""
-    if np.all(np.diff(codes) == 1):  # levels one after another: no search
-        with np.errstate(all="ignore"):
-            off = np.nan_to_num(values - codes[0], nan=0.0)
-            return np.asarray(np.clip(off, 0, len(codes) - 1), dtype=np.int64)
-    return np.asarray(np.minimum(np.searchsorted(codes, values), len(codes) - 1))
+def _counted_off(codes: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """(rows,) the same of codes c, c + 1, …: the whole part of what a value is more than c, where
+    that and c are the value again. Whatever the cast makes of what is not finite is none of them.
+    """
+    with np.errstate(all="ignore"):
+        place = (values - codes[0]).astype(np.int64)
+        own = place + codes[0] == values
+    own &= place >= 0
+    own &= place < len(codes)
+    place[~own] = -1
+    return place

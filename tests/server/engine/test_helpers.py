@@ -22,6 +22,7 @@ from reticent_server.engine import helper as helpers
 from reticent_server.engine import shared_memory, workers
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
+from reticent_server.mechanisms.disjoint_groups import grouped
 from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
 from support.processes.waiting import until
 
@@ -77,7 +78,7 @@ def engine(threads: Any) -> LocalEngine:
 
 
 def sums(local: Any, step: Any = STEP) -> list[Any]:
-    table = Table(MarkedRows(), "v", SCHEMA, ("y", "x", "g"))
+    table = Table(MarkedRows(), "v", SCHEMA, ("y", "x", "g"), release="of a test")
     return [total.unwrap().tolist() for total in local.totals(table, step)]
 
 
@@ -124,9 +125,16 @@ def helped(asked: Any) -> Iterator[Any]:
     local.close()
 
 
-@pytest.mark.parametrize("subset", [None, RowSubset(4, b"of one release")], ids=["all", "part"])
-def test_helped_sums_are_the_thread_s_own(helped: Any, asked: Any, subset: Any) -> None:
-    step = replace(STEP, subset=subset)
+@pytest.mark.parametrize(
+    "step",
+    [
+        STEP,
+        replace(STEP, subset=RowSubset(4, b"of one release")),
+        grouped("moments", "g", (2.0, 0.0), [STEP, STEP]),
+    ],
+    ids=["all", "part", "by group"],
+)
+def test_helped_sums_are_the_thread_s_own(helped: Any, asked: Any, step: Any) -> None:
     asked.clear()
     # On a busy machine the thread may do a small table before a process has begun.
     until(lambda: is_right(helped, step) and asked, every=0)

@@ -22,7 +22,8 @@ from reticent_server.engine.blocks import Table
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import Unavailable
 from reticent_server.kinds.count.kind import Count
-from reticent_server.mechanisms import registry
+from reticent_server.mechanisms import disjoint_groups, registry
+from reticent_server.mechanisms.disjoint_groups import GroupsMap
 
 N = 6_011
 SCHEMA = Schema((
@@ -168,6 +169,74 @@ def test_a_part_of_the_rows_takes_no_other_table_s_place() -> None:
             local.totals(table, replace(STEP, subset=SUBSET))
     assert [reader.opened for reader in readers] == [1, 1]
     local.close()
+
+
+LEVELS = (2.0, 0.0)
+BY_GROUP = disjoint_groups.grouped("by group", "g", LEVELS, [STEP, STEP])
+ORDERED_BYTES = N * (8 + 8 + 1 + 8)
+"""Of the columns in the order of the groups, with the places that are there for a while."""
+
+
+def sums_of_groups() -> Any:
+    """The statistics of each group's records, taken out of the arrays by hand."""
+    arrays = MemoryReader().arrays
+    found = []
+    for level in LEVELS:
+        at = np.flatnonzero((arrays["g"] == level) & ~arrays["g:missing"])
+        columns = {name: arrays[name][at] for name in ("x", "g")}
+        block = Block(0, len(at), columns, {"g": arrays["g:missing"][at]})
+        found += registry.encode_all(STEP.parts, STEP.map_fn(block))
+    return found
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("block_rows", [1, 64, 8192])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("release", ["", "of one release"])
+@pytest.mark.parametrize(
+    "cache_bytes",
+    [N * 17 + ORDERED_BYTES, N * 17 + ORDERED_BYTES - 1, 0],
+    ids=["ordered", "cached", "streamed"],
+)
+def test_a_group_s_sums_are_those_of_its_records_whatever_the_blocks_and_their_order(
+    block_rows: int, threads: int, release: str, cache_bytes: int
+) -> None:
+    reader = MemoryReader()
+    local = engine(reader, block_rows=block_rows, threads=threads, cache_bytes=cache_bytes)
+    table = Table(reader, "v1", SCHEMA, ("x", "g"), release=release)
+    found = [total.unwrap() for total in local.totals(table, BY_GROUP)]
+    room = cache_bytes == N * 17 + ORDERED_BYTES
+    assert len(local._cache._kept) == 3 * (cache_bytes > 0) + 4 * (room and bool(release))
+    local.close()
+    for a, b in zip(found, sums_of_groups(), strict=True):
+        assert a.dtype == b.dtype == np.int64
+        assert np.array_equal(a, b)
+
+
+def test_records_are_brought_into_the_order_of_groups_once_a_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what other groups ask is not answered from it, nor another release."""
+    ordered, real = [], GroupsMap.order
+    monkeypatch.setattr(
+        GroupsMap, "order", lambda self, b: (ordered.append(b.rows), real(self, b))[1]
+    )
+    plan, reservation = prepared(OneStep(BY_GROUP, steps=2, rho=12 * 10**9))
+    plan = replace(plan, cost=PrivacyCost(10**9, 10**12, 12 * 10**9))
+    reservation = replace(reservation, cost=plan.cost)
+    local = engine(MemoryReader())
+    for k in (1, 2):
+        assert local.execute(plan, reservation).status == "reply"
+        assert ordered == [N] * k
+        assert {version for version, _ in local._cache._kept} == {"v1"}
+        assert sum(local._cache._sizes.values()) == N * 17
+    table = Table(MemoryReader(), "v1", SCHEMA, ("x", "g"), release="a")
+    both = [local.totals(table, BY_GROUP)[0].unwrap()]
+    step = disjoint_groups.grouped("one", "g", (0.0,), [STEP])
+    both.append(local.totals(table, step)[0].unwrap())
+    local.close()
+    assert np.array_equal(both[0], sums_of_groups()[0])
+    assert np.array_equal(both[1], sums_of_groups()[3])
 
 
 def test_cached_columns_are_read_once_and_cannot_be_written() -> None:

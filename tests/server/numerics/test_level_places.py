@@ -6,7 +6,28 @@ import pytest
 
 from reticent_server.numerics.level_places import level_places
 
-CELLS = np.array([0.0, 1, 2, 3, 4, 5, -1, 0.5, 2.5, 1e300, -1e300, np.inf, -np.inf, np.nan, -0.0])
+CELLS = np.array(
+    [
+        0.0,
+        1,
+        2,
+        3,
+        4,
+        5,
+        -1,
+        0.5,
+        2.5,
+        1e300,
+        -1e300,
+        np.inf,
+        -np.inf,
+        np.nan,
+        -0.0,
+        1e-20,
+        2.0**63,
+        -(2.0**63),
+    ]
+)
 
 
 @pytest.mark.parametrize(

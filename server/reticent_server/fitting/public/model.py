@@ -36,11 +36,15 @@ class PublicModel:
         """The whitening's, which takes three decompositions: every step asks for it."""
         return self.whitening.frequency
 
+    @cached_property
+    def _norms(self) -> FloatArray:
+        """(rows,) ‖u‖² of the public rows."""
+        return np.asarray(np.sum(self.whitening.rows**2, axis=1))
+
     def weights(self, score: Score, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(w, m), each (rows,)."""
         m = score.leverage(eta)
-        norms = np.sum(self.whitening.rows**2, axis=1) * m**2
-        return mallows_weights(norms, self.radius_squared), m
+        return mallows_weights(self._norms * m**2, self.radius_squared), m
 
     def curvature(self, score: Score, theta: FloatArray, C: FloatArray) -> FloatArray:
         """J (q, q) to be expected at θ (q,, in u), C away from the solution."""
