@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
@@ -17,9 +18,9 @@ from reticent_server.pipeline import calibration, planning
 from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
 from reticent_server.pipeline.pace import (
     ARRIVAL_MS,
+    BUDGET,
     LARGEST_SPEED,
     LEAST_SPEED,
-    OTHERS,
     OVERHEAD_MS,
     SLACK,
     STEADY_SLACK,
@@ -27,6 +28,7 @@ from reticent_server.pipeline.pace import (
     shown_after_ms,
 )
 from reticent_server.pipeline.services import Services
+from support.databases.migrated import SetClock
 from support.installations.small import SCHEMA
 
 
@@ -44,8 +46,10 @@ def plan_of(expected_ms: float = 50.0, cold_ms: float = 30.0, deadline_ms: int =
     return replace(plan, expected_ms=expected_ms, cold_ms=cold_ms, deadline_ms=deadline_ms)
 
 
-def pace_of(speed: float = 1.0, processes: int = 1, shares: Any = None) -> Pace:
-    pace = Pace()
+def pace_of(
+    speed: float = 1.0, processes: int = 1, shares: Any = None, clock: Clock | None = None
+) -> Pace:
+    pace = Pace(clock or SetClock())
     pace.measured(speed, processes, shares)
     return pace
 
@@ -56,7 +60,7 @@ def deadline(pace: Pace, plan: Plan, *, warm: bool = True, beside: int | None = 
 
 def test_before_it_is_measured_the_plans_own_deadlines_hold() -> None:
     plan = plan_of()
-    assert Pace().promised(plan, warm=True) is plan
+    assert Pace(SetClock()).promised(plan, warm=True) is plan
     unknown = replace(plan, expected_ms=None)
     assert pace_of().promised(unknown, warm=True) is unknown
 
@@ -148,47 +152,89 @@ def test_it_is_never_above_what_the_plan_allows_on_such_a_machine() -> None:
     assert deadline(pace_of(2.0), plan_of(expected_ms=9000.0)) == OVERHEAD_MS + 2000
 
 
-def test_what_is_computed_beside_it_counts_until_it_ends_however_it_does() -> None:
-    """As what each was shown after alone, but for its slack; here all are alike."""
+def test_a_turn_s_deadline_counts_from_its_planned_start() -> None:
+    """Whatever the time is when the thread goes on, and whatever the one before it takes."""
+    clock, plan = SetClock(), plan_of()
+    pace = pace_of(clock=clock)
+    begin = clock.monotonic()
+    alone = deadline(pace, plan)
+    with pace.turn(plan, warm=True) as first:
+        assert (first.started, first.plan.deadline_ms) == (begin, alone)
+        assert deadline(pace, plan) == alone * (1 + BUDGET)
+        with pace.turn(plan, warm=True) as second:
+            assert clock.monotonic() == pytest.approx(begin + BUDGET * alone / 1e3, abs=2e-3)
+            assert second.started == pytest.approx(begin + BUDGET * alone / 1e3, abs=1e-6)
+            assert second.plan.deadline_ms == alone
+        assert deadline(pace, plan) == alone
+    assert deadline(pace, plan) == alone
+
+
+def test_beside_others_that_come_later_and_other_processes() -> None:
     pace, plan = pace_of(processes=3), plan_of()
     alone = deadline(pace, plan)
-    beside = pace.promised(plan, warm=True)
-    with pace.computing(beside):
-        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
-        with pace.computing(beside):
-            assert deadline(pace, plan) == alone * (1 + 6 * OTHERS)
-        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
-        assert deadline(pace, plan, beside=1) == 4 * alone
-    assert deadline(pace, plan) == alone
-    with pytest.raises(KeyError), pace.computing(beside):
+    assert deadline(pace, plan, beside=1) == 4 * alone
+    with pace.turn(plan, warm=True):
+        assert deadline(pace, plan) == alone * (1 + 3 * BUDGET)
+
+
+def test_a_computation_that_fails_counts_no_more() -> None:
+    pace, plan = pace_of(), plan_of()
+    alone = deadline(pace, plan)
+    with pytest.raises(KeyError), pace.turn(plan, warm=True):
+        raise KeyError
+    with pytest.raises(KeyError), pace.computing(pace.promised(plan, warm=True)):
         raise KeyError
     assert deadline(pace, plan) == alone
 
 
-def test_requests_that_are_being_planned_make_it_later() -> None:
-    pace, plan = pace_of(2.0, processes=3), plan_of()
+def test_what_the_other_queue_computes_counts_until_it_is_due() -> None:
+    """As what it was promised alone, and not as what it was promised beside others."""
+    clock, plan = SetClock(), plan_of()
+    pace = pace_of(clock=clock)
     alone = deadline(pace, plan)
-    with pace.arriving():
-        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
-        with pytest.raises(KeyError), pace.arriving():
-            raise KeyError
-        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
-    assert deadline(pace, plan) == alone
+    with pace.computing(pace.promised(plan, warm=True, beside=4)):
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000 + BUDGET * alone
+        clock.sleep(alone / 1e3)
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000
+    with pace.computing(replace(plan, alone_ms=None, deadline_ms=400)):
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000 + BUDGET * 400
 
 
-def test_a_short_computation_waits_for_turns_of_long_ones_and_not_for_their_ends() -> None:
-    """The engine works on what is due first: as many times its own time as there are
-    computations.
-    """
-    pace, short, long = pace_of(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
+def test_requests_that_arrive_make_it_later_and_wait_where_they_would_make_others_late() -> None:
+    clock, plan = SetClock(), plan_of()
+    pace = pace_of(2.0, processes=3, clock=clock)
+    alone = deadline(pace, plan)
+    assert pace.arrival_wait() == 0.0
+    assert deadline(pace, plan) == alone + 3 * 3 * 2.0 * ARRIVAL_MS
+    with pace.turn(plan, warm=True) as turn:
+        while pace.arrival_wait() == 0.0:
+            pass
+        assert pace.arrival_wait() == pytest.approx(turn.plan.deadline_ms / 1e3, abs=2e-3)
+    unmeasured = Pace(clock)
+    assert unmeasured.arrival_wait() == 0.0
+    assert unmeasured.promised(plan, warm=True) is plan
+
+
+def test_before_it_is_measured_nobody_waits() -> None:
+    clock, plan = SetClock(), plan_of()
+    pace, begin = Pace(clock), clock.monotonic()
+    with pace.turn(plan, warm=True) as first, pace.turn(plan, warm=True) as second:
+        assert first == second
+        assert (first.plan, first.started) == (plan, begin)
+        with pace.computing(plan):
+            assert pace.promised(plan, warm=True) is plan
+
+
+def test_a_short_computation_goes_before_long_ones_that_have_room_for_it() -> None:
+    clock, short, long = SetClock(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
+    pace = pace_of(clock=clock)
     alone = {name: deadline(pace, plan) for name, plan in (("short", short), ("long", long))}
-    with (
-        pace.computing(pace.promised(long, warm=True)),
-        pace.computing(replace(long, deadline_ms=9)),
-    ):
-        assert deadline(pace, short) == 3 * alone["short"]
-    with pace.computing(pace.promised(short, warm=True)):
-        assert deadline(pace, long) == alone["long"] + OTHERS * alone["short"]
+    with pace.turn(long, warm=True):
+        assert deadline(pace, short) == alone["short"]
+        with pace.turn(short, warm=True) as turn:
+            assert turn.plan.deadline_ms == alone["short"]
+    with pace.turn(short, warm=True):
+        assert deadline(pace, long) == alone["long"] + BUDGET * alone["short"]
 
 
 @pytest.mark.parametrize(("measured", "taken"), [(1e-3, LEAST_SPEED), (1e6, LARGEST_SPEED)])
