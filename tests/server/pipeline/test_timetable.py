@@ -123,7 +123,7 @@ Asked = tuple[float, str, float]
 
 def asked(seed: int) -> list[Asked]:
     """Times, acts and lengths of requests: bursts, and long turns among short ones."""
-    draw, found, at = random.Random(seed), list[Asked](), 0.0  # noqa: S311 - no secret
+    draw, found, at = random.Random(seed), list[Asked](), 0.0
     for _ in range(12):
         at += draw.choice([0.0, 1.0, 50.0, 2000.0])
         for _ in range(draw.choice([1, 3, 16])):
@@ -208,7 +208,7 @@ def test_replies_are_shown_alike_whatever_computations_take_and_none_is_late(see
 @pytest.mark.parametrize("seed", range(8))
 def test_at_every_time_the_budgets_before_a_turn_fit(seed: int) -> None:
     """(*) of the module: after each act, and however the acts follow each other."""
-    now, draw = Now(), random.Random(seed)  # noqa: S311 - no secret
+    now, draw = Now(), random.Random(seed)
     timetable, turns = Timetable(now), list[Turn]()
     for _ in range(300):
         now.ms += draw.choice([0.0, 0.5, 10.0, 200.0])
