@@ -3,15 +3,19 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from reticent_server.api.threads import ReleaseThreads
+from reticent_server.api import threads
+from reticent_server.api.threads import ReleaseThreads, let_in
 from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import RateLimited
+from reticent_server.pipeline import answer
+from reticent_server.pipeline.pace import Pace
 from reticent_server.pipeline.services import Services
 from support.installations.small import Api, Installation, opened, request_body
 
@@ -135,3 +139,30 @@ def test_a_call_that_fails_gives_its_thread_back() -> None:
         assert threads._waiting == {}
 
     asyncio.run(scene())
+
+
+def test_a_release_is_let_in_when_there_is_room_for_it(
+    services: Services, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is planned; it asks again after as long as it is told."""
+    waits, slept, planned = [0.25, 0.5, 0.0], list[float](), list[str]()
+
+    def arrival_wait(_: Pace) -> float:
+        assert planned == []
+        return waits.pop(0)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(Pace, "arrival_wait", arrival_wait)
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "asyncio", SimpleNamespace(sleep=sleep))
+        asyncio.run(let_in(services.pace))
+    assert (waits, slept) == ([], [0.25, 0.5])
+    waits.append(0.0)
+    prepared = answer.prepared
+    monkeypatch.setattr(
+        answer, "prepared", lambda *given: planned.append("a plan") or prepared(*given)
+    )
+    reply = Api(services, installation.keys["ana"]).post("/v1/releases", request_body())
+    assert (reply.status_code, waits, planned) == (201, [], ["a plan"])
