@@ -37,6 +37,10 @@ from dataclasses import dataclass
 from math import inf
 from threading import Lock
 
+BESIDE_MS = 10.0
+"""Of a turn that has anything before it, for threads that change places: Python hands over every 5
+ms."""
+
 
 @dataclass(slots=True, eq=False)
 class Turn:
@@ -145,7 +149,7 @@ class Timetable:
         rooms, place = self._rooms(), len(self._turns)
         while place:
             turn, room = rooms[place - 1]
-            sooner = self._at + alone + times * self._before(place - 1)
+            sooner = self._at + alone + self._wait(place - 1, times)
             if room < times * budget or turn.due < sooner:
                 break
             place -= 1
@@ -154,7 +158,12 @@ class Timetable:
     def _due(self, place: int, alone: float, times: float) -> float:
         """Of a turn at a place: no sooner than those before it."""
         latest = max((turn.due for turn in self._turns[:place]), default=0.0)
-        return max(latest, self._at + alone + times * self._before(place))
+        return max(latest, self._at + alone + self._wait(place, times))
+
+    def _wait(self, place: int, times: float) -> float:
+        """How much later than alone a turn at a place is due."""
+        before = self._before(place)
+        return BESIDE_MS + times * before if before else 0.0
 
     def _before(self, place: int) -> float:
         """What is left of arrivals and of the turns before a place."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reticent_server.pipeline.timetable import Timetable, Turn
+from reticent_server.pipeline.timetable import BESIDE_MS, Timetable, Turn
 
 
 @dataclass
@@ -42,7 +42,7 @@ def test_turns_begin_one_after_the_other_by_their_budgets(now: Now) -> None:
     """The next begins when three quarters of the one before are over, and is due as much later."""
     timetable = Timetable(now)
     turns = [timetable.enter(100, 75) for _ in range(3)]
-    assert [turn.due for turn in turns] == [100, 175, 250]
+    assert [turn.due for turn in turns] == [100, 175 + BESIDE_MS, 250 + BESIDE_MS]
     assert [timetable.remaining(turn) for turn in turns] == [0, 75, 150]
     now.ms = 80.0
     assert [timetable.remaining(turn) for turn in turns] == [0, 0, 70]
@@ -56,15 +56,17 @@ def test_a_short_turn_goes_before_a_long_one_while_that_has_room(now: Now) -> No
     timetable = Timetable(now)
     long = timetable.enter(1000, 750)
     dues = [timetable.enter(40, 30).due for _ in range(9)]
-    assert dues[:8] == [40 + 30 * k for k in range(8)]
-    assert dues[8] == 1000 + 30, "it would make the long one late: 9 times 30 is more than 250"
+    assert dues[:8] == [40] + [40 + 30 * k + BESIDE_MS for k in range(1, 8)]
+    assert dues[8] == 1000 + 30 + BESIDE_MS, (
+        "it would make the long one late: 9 times 30 is more than 250"
+    )
     assert long.due == 1000
 
 
 def test_a_long_turn_waits_for_short_ones(now: Now) -> None:
     timetable = Timetable(now)
     short, long = timetable.enter(40, 30), timetable.enter(1000, 750)
-    assert (short.due, long.due) == (40, 1030)
+    assert (short.due, long.due) == (40, 1030 + BESIDE_MS)
     assert (timetable.remaining(short), timetable.remaining(long)) == (0, 30)
 
 
@@ -73,10 +75,10 @@ def test_who_arrives_makes_later_what_is_promised_afterwards(now: Now) -> None:
     assert [timetable.admit(30) for _ in range(3)] == [0, 0, 0]
     now.ms = 40.0
     turn = timetable.enter(100, 75)
-    assert turn.due == 40 + 100 + 50
+    assert turn.due == 40 + 100 + 50 + BESIDE_MS
     assert turn.start == 40.0
     now.ms = 90.0
-    assert timetable.enter(100, 75).due == 90 + 100 + 75
+    assert timetable.enter(100, 75).due == 90 + 100 + 75 + BESIDE_MS
 
 
 def test_who_arrives_later_waits_for_room(now: Now) -> None:
@@ -94,9 +96,9 @@ def test_a_refused_charge_frees_its_turn(now: Now) -> None:
     first, second = timetable.enter(100, 75), timetable.enter(100, 75)
     now.ms = 10.0
     timetable.leave(first)
-    assert (second.start, timetable.remaining(second), second.due) == (10.0, 0, 175)
+    assert (second.start, timetable.remaining(second), second.due) == (10.0, 0, 175 + BESIDE_MS)
     assert timetable.enter(100, 80).due == 10 + 100, "the second has room for so much now"
-    assert timetable.enter(100, 75).due == 10 + 100 + 75 + 80
+    assert timetable.enter(100, 75).due == 10 + 100 + 75 + 80 + BESIDE_MS
     timetable.leave(first)
 
 
@@ -105,7 +107,7 @@ def test_the_turn_of_another_schedule_counts_from_its_beginning(now: Now) -> Non
     other = timetable.add(75, due=400.0)
     assert other.start == 0.0
     assert timetable.enter(40, 30).due == 40
-    assert timetable.enter(600, 450).due == 600 + 30 + 75
+    assert timetable.enter(600, 450).due == 600 + 30 + 75 + BESIDE_MS
     now.ms = 400.0
     assert timetable.enter(40, 30).due == 400 + 40
 
@@ -113,9 +115,11 @@ def test_the_turn_of_another_schedule_counts_from_its_beginning(now: Now) -> Non
 def test_other_processes_lengthen_what_is_waited_for(now: Now) -> None:
     timetable = Timetable(now)
     timetable.enter(100, 75, 3)
-    assert timetable.wait(100, 75, 3) == 3 * 75
-    assert timetable.enter(100, 75, 3).due == 100 + 3 * 75
-    assert timetable.enter(12, 9, 3).due == 12 + 3 * 75, "the first has no room for three times 9"
+    assert timetable.wait(100, 75, 3) == 3 * 75 + BESIDE_MS
+    assert timetable.enter(100, 75, 3).due == 100 + 3 * 75 + BESIDE_MS
+    assert timetable.enter(12, 9, 3).due == 12 + 3 * 75 + BESIDE_MS, (
+        "the first has no room for three times 9"
+    )
 
 
 Asked = tuple[float, str, float]
