@@ -21,7 +21,7 @@ from reticent_server.api.dependencies import (
 from reticent_server.api.problems import documented
 from reticent_server.api.schemas_plan import PlanBody
 from reticent_server.api.strict_json import StrictRoute
-from reticent_server.api.threads import let_in, read, release_threads
+from reticent_server.api.threads import read, release_threads
 from reticent_server.errors import Unavailable
 from reticent_server.pipeline import answer, browse, deferred, projects, publishing
 from reticent_server.web.bodies import PersonsBody, RequestBody
@@ -201,11 +201,11 @@ async def make_release(
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
     with release_threads(services.settings.release_threads).place(caller.id) as place:
-        await let_in(services.pace)
-        asked = await read(partial(answer.covered, services, caller, ask))
-        planned = partial(answer.prepared, services, asked)
-        work = free_work(services.settings)
-        ready = await work.run(caller.id, request, planned, bounded=False)
+        async with services.pace.arriving():
+            asked = await read(partial(answer.covered, services, caller, ask))
+            planned = partial(answer.prepared, services, asked)
+            work = free_work(services.settings)
+            ready = await work.run(caller.id, request, planned, bounded=False)
         if later:
             accept = partial(deferred.accept, services, caller, ready)
             return _accepted(await run_in_threadpool(accept))

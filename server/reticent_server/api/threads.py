@@ -13,7 +13,6 @@ Reads and probes (keys, accounts, data sets, stored releases, readiness) take mi
 nothing that takes longer has one of their threads, so none of it can keep them waiting.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -22,7 +21,6 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from reticent_server.errors import RateLimited
-from reticent_server.pipeline.pace import Pace
 
 FULL = 4
 READS = 40
@@ -101,9 +99,3 @@ async def read(call: Callable[[], T]) -> T:
         limiter = CapacityLimiter(READS)
         _READS.set(limiter)
     return await to_thread.run_sync(call, limiter=limiter)
-
-
-async def let_in(pace: Pace) -> None:
-    """Waits until a release may be planned without making another one late that is promised."""
-    while (seconds := pace.arrival_wait()) > 0:
-        await asyncio.sleep(seconds)

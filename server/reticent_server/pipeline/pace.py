@@ -19,8 +19,9 @@ what that takes. What a plan takes is known in two ways:
   speed.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -59,6 +60,9 @@ to 14 of a mean that takes 3."""
 ARRIVAL_MS = 30.0
 """Of authorising and planning a request and its charge, while the interpreter does nothing else:
 measured 20 to 30."""
+
+LOOK_MS = 50
+"""Between two looks of who waits for a turn: so long it may begin late after a refused charge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +130,20 @@ class Pace:
         at = sorted(shares)
         return STEADY_SLACK * float(np.interp(np.log(n), np.log(at), [shares[k] for k in at]))
 
-    def arrival_wait(self) -> float:
-        """0: a request is let in to be authorised, planned and charged, and what is promised from
-        now on allows for that. Else seconds, after which to ask again: it would make a reply late
-        that is promised."""
+    @asynccontextmanager
+    async def arriving(self) -> AsyncIterator[None]:
+        """A request that is authorised and planned in the block. It is let in when that makes no
+        reply late that is promised; what is promised meanwhile allows for it."""
         if self._speed is None:
-            return 0.0
-        return self._timetable.admit(self._processes * self._speed * ARRIVAL_MS) / 1e3
+            yield
+            return
+        budget = self._speed * ARRIVAL_MS
+        while (wait := self._timetable.admit(budget, self._processes)) > 0:
+            await asyncio.sleep(ceil(wait) / 1e3)
+        try:
+            yield
+        finally:
+            self._timetable.arrived()
 
     @contextmanager
     def turn(self, ready: Plan, *, warm: bool) -> Iterator[BegunTurn]:
@@ -145,7 +156,7 @@ class Pace:
         turn = self._timetable.enter(alone, self._budget(alone), self._processes)
         try:
             while (left := self._timetable.remaining(turn)) > 0:
-                self._clock.sleep(ceil(left) / 1e3)
+                self._clock.sleep(min(ceil(left), LOOK_MS) / 1e3)
             start = turn.start or 0.0
             deadline_ms = ceil(turn.due - start)
             yield BegunTurn(replace(ready, deadline_ms=deadline_ms, alone_ms=alone), start / 1e3)

@@ -21,15 +21,16 @@ for each turn j that has any, in the order of the sum, so (*) goes on to hold, a
 ended turn j by its due time. The real one has, where computations take no longer than their
 budgets.
 
-*Nothing private is in it.* Budgets, and the times at which requests come, leave unanswered (refused
-charges) or are due, are all that is read: no method is told when a computation ends. A turn's start
-and due time, and when a request is let in, are therefore functions of public values, whatever
-records make computations take; a computation that takes longer than its promise changes the time of
-no other reply unless that is late, too.
+*Nothing private is in it.* Budgets, and the times at which requests come, are planned, are refused
+(as charges may be) or are due, are all that is read: no method is told when a computation ends. A
+turn's start and due time, and when a request is let in, are therefore functions of public values,
+whatever records make computations take; a computation that takes longer than its promise changes
+the time of no other reply unless that is late, too.
 
-What it does not know, and what budgets allow for: the work of reads, of free plans, and of what
-waits in the other queue (pipeline.schedule), whose turns come with a due time of their own and may
-break (*) for others.
+What it does not know: the work of reads and of free plans, for which budgets have room; and what
+the other queue (pipeline.schedule) has promised, whose turns come with due times of their own and
+may break (*) for others. A request is planned on the same processors as computations, so *when it
+is planned* may be some milliseconds later beside one of them; its turn is counted from then.
 """
 
 from collections.abc import Callable
@@ -59,20 +60,29 @@ class Timetable:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._at = now()
-        self._arrivals = 0.0
+        self._arrivals, self._arriving = 0.0, 0
         self._turns: list[Turn] = []
         self._lock = Lock()
 
-    def admit(self, budget: float) -> float:
+    def admit(self, budget: float, times: float = 1.0) -> float:
         """Lets a request in to be planned, and gives 0; or gives the milliseconds after which there
-        may be room for it."""
+        may be room for it. times: as for `enter`."""
         with self._lock:
             self._follow()
-            closed = [turn.due for turn, room in self._rooms() if room < budget]
+            closed = [turn.due for turn, room in self._rooms() if room < times * budget]
             if closed:
                 return min(closed) - self._at
             self._arrivals += budget
+            self._arriving += 1
             return 0.0
+
+    def arrived(self) -> None:
+        """A request that was let in is planned, or refused: it takes no more of the machine before
+        its turn."""
+        with self._lock:
+            self._follow()
+            self._arrivals -= self._arrivals / self._arriving
+            self._arriving -= 1
 
     def wait(self, alone: float, budget: float, times: float = 1.0) -> float:
         """How much later than after `alone` a turn that came now would be due; the arguments are
@@ -104,12 +114,13 @@ class Timetable:
             return turn
 
     def remaining(self, turn: Turn) -> float:
-        """Milliseconds until the turn begins, if no other comes before it; 0: it has begun."""
+        """Milliseconds until the turn begins at the earliest, if none before it leaves; 0: it has
+        begun."""
         with self._lock:
             self._follow()
             if turn.start is not None:
                 return 0.0
-            return self._arrivals + sum(other.budget for other in self._turns_before(turn))
+            return sum(other.budget for other in self._turns_before(turn))
 
     def leave(self, turn: Turn) -> None:
         """There is nothing to compute: the charge was refused, say. Does nothing after the turn's

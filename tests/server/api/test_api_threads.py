@@ -3,14 +3,14 @@
 
 import asyncio
 import threading
-from types import SimpleNamespace
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
 import pytest
 
-from reticent_server.api import threads
-from reticent_server.api.threads import ReleaseThreads, let_in
+from reticent_server.api.threads import ReleaseThreads
 from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import RateLimited
@@ -141,28 +141,32 @@ def test_a_call_that_fails_gives_its_thread_back() -> None:
     asyncio.run(scene())
 
 
-def test_a_release_is_let_in_when_there_is_room_for_it(
-    services: Services, installation: Installation, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("formula", ["y ~ x", "y ~ nothing"])
+def test_a_release_is_let_in_before_it_is_planned_and_counts_until_then(
+    services: Services,
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    formula: str,
 ) -> None:
-    """Before it is planned; it asks again after as long as it is told."""
-    waits, slept, planned = [0.25, 0.5, 0.0], list[float](), list[str]()
+    """Or until it is refused."""
+    seen: list[str] = []
 
-    def arrival_wait(_: Pace) -> float:
-        assert planned == []
-        return waits.pop(0)
+    @asynccontextmanager
+    async def arriving(_: Pace) -> AsyncIterator[None]:
+        seen.append("in")
+        try:
+            yield
+        finally:
+            seen.append("out")
 
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
+    def noted(name: str) -> Any:
+        done = getattr(answer, name)
+        return lambda *given: seen.append(name) or done(*given)
 
-    monkeypatch.setattr(Pace, "arrival_wait", arrival_wait)
-    with monkeypatch.context() as patch:
-        patch.setattr(threads, "asyncio", SimpleNamespace(sleep=sleep))
-        asyncio.run(let_in(services.pace))
-    assert (waits, slept) == ([], [0.25, 0.5])
-    waits.append(0.0)
-    prepared = answer.prepared
-    monkeypatch.setattr(
-        answer, "prepared", lambda *given: planned.append("a plan") or prepared(*given)
-    )
-    reply = Api(services, installation.keys["ana"]).post("/v1/releases", request_body())
-    assert (reply.status_code, waits, planned) == (201, [], ["a plan"])
+    monkeypatch.setattr(Pace, "arriving", arriving)
+    for name in ("covered", "prepared", "finished"):
+        monkeypatch.setattr(answer, name, noted(name))
+    asked = request_body({"kind": "linear_regression", "formula": formula})
+    Api(services, installation.keys["ana"]).post("/v1/releases", asked)
+    finished = ["finished"] if formula == "y ~ x" else []
+    assert seen == ["in", "covered", "prepared", "out", *finished]

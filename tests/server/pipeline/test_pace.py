@@ -3,7 +3,10 @@
 no cell.
 """
 
+import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from reticent_server.domain.query import Privacy
 from reticent_server.kinds import KINDS, example
 from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.pipeline import calibration, planning
+from reticent_server.pipeline import pace as paces
 from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
 from reticent_server.pipeline.pace import (
     ARRIVAL_MS,
@@ -211,19 +215,33 @@ def test_what_the_other_queue_computes_counts_until_it_is_due() -> None:
         assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000 + behind(400)
 
 
-def test_requests_that_arrive_make_it_later_and_wait_where_they_would_make_others_late() -> None:
-    clock, plan = SetClock(), plan_of()
+def test_requests_that_arrive_make_it_later_and_wait_where_they_would_make_others_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, plan, slept = SetClock(), plan_of(), list[float]()
     pace = pace_of(2.0, processes=3, clock=clock)
     alone = deadline(pace, plan)
-    assert pace.arrival_wait() == 0.0
-    assert deadline(pace, plan) == alone + BESIDE_MS + 3 * 3 * 2.0 * ARRIVAL_MS
-    with pace.turn(plan, warm=True) as turn:
-        while pace.arrival_wait() == 0.0:
-            pass
-        assert pace.arrival_wait() == pytest.approx(turn.plan.deadline_ms / 1e3, abs=2e-3)
-    unmeasured = Pace(clock)
-    assert unmeasured.arrival_wait() == 0.0
-    assert unmeasured.promised(plan, warm=True) is plan
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.sleep(seconds)
+
+    async def scene() -> None:
+        async with pace.arriving(), pace.arriving():
+            assert deadline(pace, plan) == alone + BESIDE_MS + 2 * 3 * 2.0 * ARRIVAL_MS
+            with pace.turn(plan, warm=True) as turn:
+                assert slept == []
+                async with AsyncExitStack() as stack:
+                    while not slept:
+                        await stack.enter_async_context(pace.arriving())
+                assert slept == [turn.plan.deadline_ms / 1e3]
+        with pytest.raises(KeyError):
+            async with pace.arriving():
+                raise KeyError
+
+    monkeypatch.setattr(paces, "asyncio", SimpleNamespace(sleep=sleep))
+    asyncio.run(scene())
+    assert deadline(pace, plan) == alone
 
 
 def test_before_it_is_measured_nobody_waits() -> None:
@@ -234,6 +252,12 @@ def test_before_it_is_measured_nobody_waits() -> None:
         assert (first.plan, first.started) == (plan, begin)
         with pace.computing(plan):
             assert pace.promised(plan, warm=True) is plan
+
+    async def arrives() -> None:
+        async with pace.arriving(), pace.arriving():
+            assert pace.promised(plan, warm=True) is plan
+
+    asyncio.run(arrives())
 
 
 def test_a_short_computation_goes_before_long_ones_that_have_room_for_it() -> None:

@@ -81,6 +81,18 @@ def test_who_arrives_makes_later_what_is_promised_afterwards(now: Now) -> None:
     assert timetable.enter(100, 75).due == 90 + 100 + 75 + BESIDE_MS
 
 
+def test_who_is_planned_or_refused_makes_nothing_later_any_more(now: Now) -> None:
+    timetable = Timetable(now)
+    assert [timetable.admit(30) for _ in range(3)] == [0, 0, 0]
+    timetable.arrived()
+    assert timetable.wait(100, 75) == 60 + BESIDE_MS
+    now.ms = 20.0
+    timetable.arrived()
+    assert timetable.wait(100, 75) == 20 + BESIDE_MS
+    timetable.arrived()
+    assert timetable.wait(100, 75) == 0
+
+
 def test_who_arrives_later_waits_for_room(now: Now) -> None:
     timetable = Timetable(now)
     first = timetable.enter(100, 75)
@@ -117,6 +129,7 @@ def test_other_processes_lengthen_what_is_waited_for(now: Now) -> None:
     timetable.enter(100, 75, 3)
     assert timetable.wait(100, 75, 3) == 3 * 75 + BESIDE_MS
     assert timetable.enter(100, 75, 3).due == 100 + 3 * 75 + BESIDE_MS
+    assert timetable.admit(9, 3) > 0
     assert timetable.enter(12, 9, 3).due == 12 + 3 * 75 + BESIDE_MS, (
         "the first has no room for three times 9"
     )
@@ -166,6 +179,7 @@ class Machine:
                 case 0:
                     heappush(events, (time + 30, 1, number, given))
                 case 1:
+                    timetable.arrived()
                     turn = timetable.enter(alone, 0.75 * alone)
                     if given == "gone":
                         timetable.leave(turn)
@@ -213,16 +227,19 @@ def test_replies_are_shown_alike_whatever_computations_take_and_none_is_late(see
 def test_at_every_time_the_budgets_before_a_turn_fit(seed: int) -> None:
     """(*) of the module: after each act, and however the acts follow each other."""
     now, draw = Now(), random.Random(seed)
-    timetable, turns = Timetable(now), list[Turn]()
+    timetable, turns, arriving = Timetable(now), list[Turn](), 0
     for _ in range(300):
         now.ms += draw.choice([0.0, 0.5, 10.0, 200.0])
-        act = draw.choice(["enter", "enter", "admit", "leave"])
+        act = draw.choice(["enter", "enter", "admit", "arrived", "leave"])
         if act == "enter":
             alone = draw.choice([10.0, 100.0, 1000.0])
             turns.append(timetable.enter(alone, 0.75 * alone))
         elif act == "admit":
-            timetable.admit(draw.choice([5.0, 30.0]))
-        elif turns:
+            arriving += timetable.admit(draw.choice([5.0, 30.0])) == 0
+        elif act == "arrived" and arriving:
+            timetable.arrived()
+            arriving -= 1
+        elif act == "leave" and turns:
             timetable.leave(turns.pop(draw.randrange(len(turns))))
         timetable.wait(1, 1)
         assert all(room >= -1e-6 for _, room in timetable._rooms())
