@@ -57,9 +57,9 @@ is written to a disk, the question whether it holds, and storing and sending the
 to 14 of a mean that takes 3."""
 
 
-ARRIVAL_MS = 30.0
-"""Of authorising and planning a request and its charge, while the interpreter does nothing else:
-measured 20 to 30."""
+ARRIVAL_MS = 20.0
+"""Of authorising and planning a request while computations run: measured 5 (a mean) to 19 (a
+description of a table)."""
 
 LOOK_MS = 50
 """Between two looks of who waits for a turn: so long it may begin late after a refused charge."""

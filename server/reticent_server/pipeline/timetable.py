@@ -14,12 +14,12 @@ and t the time, every turn j has
     A + Σ {L_i : turn i is due no later than j} ≤ due_j - t,    until t = due_j.    (*)
 
 A turn that comes is due after its own budget and those of all that are due before it, and goes
-before another one only where that other one's difference of the two sides of (*), its *room*, is at
-least its budget. A request is let in to be planned only where each room is at least an arrival's
-budget. As time passes the machine works off one millisecond a millisecond of the left side of (*)
-for each turn j that has any, in the order of the sum, so (*) goes on to hold, and the machine has
-ended turn j by its due time. The real one has, where computations take no longer than their
-budgets.
+before another, much longer one only where that one's difference of the two sides of (*), its
+*room*, is at least its budget. A request is let in to be planned only where each room is at least
+an arrival's budget. As time passes the machine works off one millisecond a millisecond of the left
+side of (*) for each turn j that has any, in the order of the sum, so (*) goes on to hold, and the
+machine has ended turn j by its due time. The real one has, where computations take no longer than
+their budgets.
 
 *Nothing private is in it.* Budgets, and the times at which requests come, are planned, are refused
 (as charges may be) or are due, are all that is read: no method is told when a computation ends. A
@@ -42,15 +42,20 @@ BESIDE_MS = 10.0
 """Of a turn that has anything before it, for threads that change places: Python hands over every 5
 ms."""
 
+MUCH_LONGER = 4.0
+"""Times its own budget is that of a turn before which another one goes. A turn that has begun goes
+on beside those before it: of alike ones many would, each promised the time of one."""
+
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """budget: what is left of it on the imagined machine. due: when the reply is shown. start: when
-    the imagined machine has come to it; None: not yet. All in milliseconds, of the timetable's
-    clock."""
+    """budget: what is left of it on the imagined machine. due: when the reply is shown. whole: the
+    budget at first. start: when the imagined machine has come to it; None: not yet. All in
+    milliseconds, of the timetable's clock."""
 
     budget: float
     due: float
+    whole: float
     start: float | None = None
 
 
@@ -98,7 +103,7 @@ class Timetable:
         with self._lock:
             self._follow()
             place = self._place(alone, budget, times)
-            turn = Turn(budget, self._due(place, alone, times))
+            turn = Turn(budget, self._due(place, alone, times), budget)
             self._turns.insert(place, turn)
             self._begin()
             return turn
@@ -108,7 +113,7 @@ class Timetable:
         now."""
         with self._lock:
             self._follow()
-            turn = Turn(budget, due, self._at)
+            turn = Turn(budget, due, budget, self._at)
             place = sum(other.due <= due for other in self._turns)
             self._turns.insert(place, turn)
             return turn
@@ -156,12 +161,14 @@ class Timetable:
             working.start = self._at
 
     def _place(self, alone: float, budget: float, times: float) -> int:
-        """The first place after which every turn has room for the budget and is due no sooner."""
+        """The first place after which every turn is much longer, has room for the budget and is due
+        no sooner."""
         rooms, place = self._rooms(), len(self._turns)
         while place:
             turn, room = rooms[place - 1]
             sooner = self._at + alone + self._wait(place - 1, times)
-            if room < times * budget or turn.due < sooner:
+            alike = turn.whole < MUCH_LONGER * budget
+            if alike or room < times * budget or turn.due < sooner:
                 break
             place -= 1
         return place

@@ -63,6 +63,19 @@ def test_a_short_turn_goes_before_a_long_one_while_that_has_room(now: Now) -> No
     assert long.due == 1000
 
 
+def test_alike_turns_follow_each_other_whatever_room_there_is(now: Now) -> None:
+    """Those of a burst have the room of arrivals: who came last would be due first, beside all."""
+    timetable = Timetable(now)
+    for _ in range(4):
+        timetable.admit(100)
+    turns = []
+    for _ in range(4):
+        timetable.arrived()
+        turns.append(timetable.enter(40, 30))
+    assert {turn.due for turn in turns} == {40 + 300 + BESIDE_MS}, "none sooner than the first"
+    assert [turn.start for turn in turns] == [0.0, None, None, None]
+
+
 def test_a_long_turn_waits_for_short_ones(now: Now) -> None:
     timetable = Timetable(now)
     short, long = timetable.enter(40, 30), timetable.enter(1000, 750)
@@ -109,8 +122,7 @@ def test_a_refused_charge_frees_its_turn(now: Now) -> None:
     now.ms = 10.0
     timetable.leave(first)
     assert (second.start, timetable.remaining(second), second.due) == (10.0, 0, 175 + BESIDE_MS)
-    assert timetable.enter(100, 80).due == 10 + 100, "the second has room for so much now"
-    assert timetable.enter(100, 75).due == 10 + 100 + 75 + 80 + BESIDE_MS
+    assert timetable.enter(100, 75).due == 10 + 100 + 75 + BESIDE_MS
     timetable.leave(first)
 
 
@@ -118,8 +130,8 @@ def test_the_turn_of_another_schedule_counts_from_its_beginning(now: Now) -> Non
     timetable = Timetable(now)
     other = timetable.add(75, due=400.0)
     assert other.start == 0.0
-    assert timetable.enter(40, 30).due == 40
-    assert timetable.enter(600, 450).due == 600 + 30 + 75 + BESIDE_MS
+    assert timetable.enter(20, 15).due == 20
+    assert timetable.enter(600, 450).due == 600 + 15 + 75 + BESIDE_MS
     now.ms = 400.0
     assert timetable.enter(40, 30).due == 400 + 40
 
