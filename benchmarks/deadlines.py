@@ -14,6 +14,7 @@ import time
 
 import numpy as np
 
+from reticent_server.domain.clock import SystemClock
 from reticent_server.engine.local import LocalEngine
 from reticent_server.pipeline.calibration import MadeUp, example_plans, measured, milliseconds
 from reticent_server.pipeline.pace import Pace, shown_after_ms
@@ -28,7 +29,7 @@ WITHIN = 2.5
 def main() -> None:
     started = time.process_time()
     speed, shares = measured(THREADS, BLOCK_ROWS)
-    pace = Pace()
+    pace = Pace(SystemClock())
     pace.measured(speed, 1, shares)
     print(
         f"speed {speed:.2f}, {len(shares)} sorts, {time.process_time() - started:.0f} s of "

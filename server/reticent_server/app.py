@@ -100,7 +100,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
             ),
             ledger,
         ),
-        pace=Pace(),
+        pace=Pace(clock),
         planner=Planner(settings.plan_slots, settings.plan_seconds, settings.plan_megabytes),
         queue=ReleaseQueue(
             clock,

@@ -201,10 +201,11 @@ async def make_release(
     """An answer: charged before a private cell is read, stored for ever."""
     ask = body.ask(key)
     with release_threads(services.settings.release_threads).place(caller.id) as place:
-        asked = await read(partial(answer.covered, services, caller, ask))
-        planned = partial(answer.prepared, services, asked)
-        work = free_work(services.settings)
-        ready = await work.run(caller.id, request, planned, bounded=False)
+        async with services.pace.arriving():
+            asked = await read(partial(answer.covered, services, caller, ask))
+            planned = partial(answer.prepared, services, asked)
+            work = free_work(services.settings)
+            ready = await work.run(caller.id, request, planned, bounded=False)
         if later:
             accept = partial(deferred.accept, services, caller, ready)
             return _accepted(await run_in_threadpool(accept))

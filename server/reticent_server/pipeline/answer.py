@@ -154,8 +154,7 @@ def prepared(services: Services, request: AdmittedRequest | bytes) -> Prepared |
     facts, ask, standing = request.facts, request.ask, request.standing
     try:
         require_agreed(services, ask, facts)
-        with services.pace.arriving():
-            planned = services.planner.run(defaults.planned, facts, ask, standing)
+        planned = services.planner.run(defaults.planned, facts, ask, standing)
     except (InvalidRequest, PolicyRefused):
         stored = _stored(services, request)
         if isinstance(stored, bytes):
@@ -173,10 +172,10 @@ def _stored(services: Services, request: AdmittedRequest) -> bytes | Pending | N
 
 
 def charge_and_execute(services: Services, ready: Prepared) -> bytes:
-    """Reserve (committed) → execute → settle."""
-    started = services.clock.monotonic()
-    ready = replace(ready, plan=promised(services, ready.plan))
-    with services.pace.computing(ready.plan):
+    """Wait for a turn → reserve (committed) → execute → settle. Who waits is charged nothing
+    yet."""
+    with services.pace.turn(ready.plan, warm=services.engine.holds(ready.plan)) as turn:
+        ready = replace(ready, plan=turn.plan)
         outcome = reserve(services, ready)
         match outcome:
             case Replay(body=body):
@@ -186,7 +185,7 @@ def charge_and_execute(services: Services, ready: Prepared) -> bytes:
             case Stale():
                 return resume(services, outcome)
             case Fresh(reservation=reservation):
-                return execute(services, ready.plan, reservation, started)
+                return execute(services, ready.plan, reservation, turn.started)
 
 
 def reserve(services: Services, ready: Prepared, start_ms: int | None = None) -> Outcome:

@@ -15,6 +15,7 @@ import socket
 import subprocess
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from threading import Lock
 from time import sleep, thread_time
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 
 from reticent_server.domain.patience import checkpoint, took
 from reticent_server.errors import CallerLeft, InvalidQuery
+from reticent_server.events import EventLogger
 from reticent_server.pipeline.planner_process import READY, STOP, Done, PlanningOrder
 from reticent_server.process import child, ended
 
@@ -39,6 +41,8 @@ _LOST = (
 )
 
 T = TypeVar("T")
+
+log = EventLogger(__name__)
 
 
 class Planner:
@@ -60,7 +64,7 @@ class Planner:
         if process is None:
             return self._here(function, arguments)
         try:
-            result, error, seconds = process.asked(
+            result, error, seconds, _ = process.asked(
                 PlanningOrder(function, arguments, self._limits[0])
             )
         except (OSError, EOFError):
@@ -74,10 +78,16 @@ class Planner:
         return answer
 
     def start(self) -> None:
-        """Starts the processes that are not there."""
+        """Starts the processes that are not there; those for which the system has no room now, with
+        the next piece that takes long."""
         with self._lock:
             while self._present < self._number and not self._closed:
-                self._idle.append(_Process(self._limits[1]))
+                try:
+                    process = _Process(self._limits[1])
+                except OSError as error:
+                    log.warning("no_planning_process", error=type(error).__name__)
+                    return
+                self._idle.append(process)
                 self._present += 1
 
     def close(self) -> None:
@@ -107,29 +117,23 @@ class Planner:
                 if ready:
                     self._idle.remove(ready[0])
                     return ready[0]
-            for process in lost:  # at its start: another one would be, too
-                self._forget(process)
+                for process in lost:  # at its start: another one would be, too
+                    self._idle.remove(process)
+                    self._present -= 1
+            for process in lost:
+                process.close()
             checkpoint()
             sleep(_LOOK_SECONDS)
         return None
 
-    def _forget(self, process: "_Process") -> None:
-        with self._lock:
-            if process in self._idle:
-                self._idle.remove(process)
-            self._present -= 1
-        process.close()
-
     def _back(self, process: "_Process") -> None:
-        if process.lost:
-            self._forget(process)
-            self.start()
-            return
         with self._lock:
-            if not self._closed:
+            if not (process.lost or self._closed):
                 self._idle.append(process)
                 return
+            self._present -= 1
         process.close()
+        self.start()
 
 
 class _Process:
@@ -137,8 +141,10 @@ class _Process:
 
     def __init__(self, megabytes: int) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        with theirs, ExitStack() as failed:
+            failed.enter_context(ours)
             self._process: subprocess.Popen[bytes] = child(_MODULE, theirs, str(megabytes))
+            failed.pop_all()
         self._line = Connection(ours.detach())
         self._ready = self.lost = False
         self.close = weakref.finalize(self, ended, self._process, self._line)
@@ -153,14 +159,17 @@ class _Process:
         return self._ready
 
     def asked(self, order: PlanningOrder) -> Done:
-        """The answer. Raises OSError or EOFError where the process has gone, and CallerLeft."""
-        try:
-            self._line.send_bytes(pickle.dumps(order))
-            self._await()
-            done: Done = pickle.loads(self._line.recv_bytes())  # noqa: S301 - our own process
-        except (OSError, EOFError):
-            self.lost = True
-            raise
+        """The answer. Raises OSError or EOFError where the process has gone.
+
+        One whose answer was not read to its end, for whatever reason, is lost: the next order would
+        get that answer. So is one that has had no memory left: a module whose import that has cut
+        short fails whoever comes next.
+        """
+        self.lost = True
+        self._line.send_bytes(pickle.dumps(order))
+        self._await()
+        done: Done = pickle.loads(self._line.recv_bytes())  # noqa: S301 - our own process
+        self.lost = done[-1]
         return done
 
     def _await(self) -> None:
@@ -168,5 +177,5 @@ class _Process:
         try:
             while not self._line.poll(_LOOK_SECONDS):
                 checkpoint()
-        except CallerLeft:
+        except (CallerLeft, InvalidQuery):  # of the caller, and of this thread's own patience
             self._line.send_bytes(STOP)

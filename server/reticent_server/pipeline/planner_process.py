@@ -48,8 +48,9 @@ class PlanningOrder:
     seconds: float
 
 
-Done = tuple[Any, Exception | None, float]
-"""What came of it: the result, or the error, and the processor time in seconds."""
+Done = tuple[Any, Exception | None, float, bool]
+"""What came of it: the result, or the error, the processor time in seconds, and whether memory was
+short, after which the process is not used again."""
 
 
 def serve(line: Connection) -> None:
@@ -68,16 +69,17 @@ def _answer(line: Connection, order: PlanningOrder) -> bytes:
     resource.setrlimit(resource.RLIMIT_CPU, (until, most))
     result: Any = None
     error: Exception | None = None
+    short = False
     try:
         with patience.limits():
             result = order.function(*order.arguments)
     except MemoryError:
-        error = InvalidQuery(_TOO_LARGE)
+        error, short = InvalidQuery(_TOO_LARGE), True
     except ReticentError as refusal:
         error = refusal
     except Exception as unexpected:  # noqa: BLE001 - the server answers as to one of its own
         error = RuntimeError(type(unexpected).__name__)
-    return pickle.dumps((result, error, patience.spent))
+    return pickle.dumps((result, error, patience.spent, short))
 
 
 def main() -> None:

@@ -3,6 +3,8 @@
 
 import asyncio
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -12,6 +14,8 @@ from reticent_server.api.threads import ReleaseThreads
 from reticent_server.domain.plan import Release
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import RateLimited
+from reticent_server.pipeline import answer
+from reticent_server.pipeline.pace import Pace
 from reticent_server.pipeline.services import Services
 from support.installations.small import Api, Installation, opened, request_body
 
@@ -135,3 +139,34 @@ def test_a_call_that_fails_gives_its_thread_back() -> None:
         assert threads._waiting == {}
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize("formula", ["y ~ x", "y ~ nothing"])
+def test_a_release_is_let_in_before_it_is_planned_and_counts_until_then(
+    services: Services,
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    formula: str,
+) -> None:
+    """Or until it is refused."""
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def arriving(_: Pace) -> AsyncIterator[None]:
+        seen.append("in")
+        try:
+            yield
+        finally:
+            seen.append("out")
+
+    def noted(name: str) -> Any:
+        done = getattr(answer, name)
+        return lambda *given: seen.append(name) or done(*given)
+
+    monkeypatch.setattr(Pace, "arriving", arriving)
+    for name in ("covered", "prepared", "finished"):
+        monkeypatch.setattr(answer, name, noted(name))
+    asked = request_body({"kind": "linear_regression", "formula": formula})
+    Api(services, installation.keys["ana"]).post("/v1/releases", asked)
+    finished = ["finished"] if formula == "y ~ x" else []
+    assert seen == ["in", "covered", "prepared", "out", *finished]

@@ -24,6 +24,7 @@ from reticent_server.ledger.service import Fresh, Pending
 from reticent_server.pipeline import browse, planning
 from reticent_server.pipeline.answer import answer, execute, plan
 from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.pace import BUDGET, OVERHEAD_MS, TURN_MS
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
 from support.installations.small import Installation, opened, without_reader
@@ -129,6 +130,30 @@ def test_the_charge_is_committed_before_the_engine_runs(
     ready = plan(world.services, world.ana, ASK)
     answer(world.services, world.ana, ASK)
     assert world.engine.seen == [(ready.cost.rho, Pending)]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_a_reply_waits_for_its_turn_and_is_charged_then(world: World, seconds: float) -> None:
+    """It is shown after its planned start, not after that at which its thread went on."""
+    world = world.with_engine(seconds)
+    clock, pace, sleep = world.clock, world.services.pace, world.clock.sleep
+    seen: list[tuple[float, int]] = []
+
+    def waiting(duration: float) -> None:
+        seen.append((clock.seconds, len(world.services.ledger.releases(world.ana.id))))
+        sleep(duration)
+
+    pace.measured(1.0, 1)
+    clock.sleep = waiting  # type: ignore[method-assign]
+    ready = plan(world.services, world.ana, ASK)
+    with pace.turn(ready, warm=True) as first:
+        answer(world.services, world.ana, ASK)
+    alone = first.plan.alone_ms or 0.0
+    start = min(alone, TURN_MS + BUDGET * (alone - OVERHEAD_MS)) / 1e3
+    assert alone < 100, "the grid's first point"
+    assert clock.seconds == pytest.approx(start + 0.1, abs=1e-9)
+    assert [charged for _, charged in seen] == [0, 1]
+    assert seen[1][0] == pytest.approx(start + seconds, abs=2e-3)
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.04, 0.069])

@@ -3,30 +3,38 @@
 no cell.
 """
 
+import asyncio
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
 from reticent_server.kinds import KINDS, example
 from reticent_server.kinds.histogram.kind import Histogram
 from reticent_server.pipeline import calibration, planning
+from reticent_server.pipeline import pace as paces
 from reticent_server.pipeline.calibration import USUAL, example_plans, keep_pace, speed_of
 from reticent_server.pipeline.pace import (
     ARRIVAL_MS,
+    BUDGET,
     LARGEST_SPEED,
     LEAST_SPEED,
-    OTHERS,
     OVERHEAD_MS,
     SLACK,
     STEADY_SLACK,
+    TURN_MS,
     Pace,
     shown_after_ms,
 )
 from reticent_server.pipeline.services import Services
+from reticent_server.pipeline.timetable import BESIDE_MS
+from support.databases.migrated import SetClock
 from support.installations.small import SCHEMA
 
 
@@ -44,8 +52,10 @@ def plan_of(expected_ms: float = 50.0, cold_ms: float = 30.0, deadline_ms: int =
     return replace(plan, expected_ms=expected_ms, cold_ms=cold_ms, deadline_ms=deadline_ms)
 
 
-def pace_of(speed: float = 1.0, processes: int = 1, shares: Any = None) -> Pace:
-    pace = Pace()
+def pace_of(
+    speed: float = 1.0, processes: int = 1, shares: Any = None, clock: Clock | None = None
+) -> Pace:
+    pace = Pace(clock or SetClock())
     pace.measured(speed, processes, shares)
     return pace
 
@@ -54,9 +64,15 @@ def deadline(pace: Pace, plan: Plan, *, warm: bool = True, beside: int | None = 
     return pace.promised(plan, warm=warm, beside=beside).deadline_ms
 
 
+def behind(alone: float, speed: float = 1.0, processes: int = 1) -> float:
+    """By how much the next one is due later for one that was promised `alone`."""
+    work = TURN_MS * max(1.0, speed) + BUDGET * (alone - OVERHEAD_MS)
+    return BESIDE_MS + processes * min(alone, work)
+
+
 def test_before_it_is_measured_the_plans_own_deadlines_hold() -> None:
     plan = plan_of()
-    assert Pace().promised(plan, warm=True) is plan
+    assert Pace(SetClock()).promised(plan, warm=True) is plan
     unknown = replace(plan, expected_ms=None)
     assert pace_of().promised(unknown, warm=True) is unknown
 
@@ -79,13 +95,15 @@ def test_of_a_steady_plan_it_is_what_was_measured() -> None:
     def shown(n: int, **more: Any) -> float:
         return deadline(pace, replace(plan, facts=replace(plan.facts, n=n)), **more)
 
-    assert shown(10**4) == OVERHEAD_MS + STEADY_SLACK * 0.25 * 50
-    assert shown(10**5) == pytest.approx(OVERHEAD_MS + STEADY_SLACK * 0.5 * 50, abs=1)
-    assert (
-        shown(10**6) == shown(10**8) == pytest.approx(OVERHEAD_MS + STEADY_SLACK * 0.75 * 50, abs=1)
-    )
+    def promised(taken: float) -> Any:
+        work = 3 * TURN_MS + BUDGET * STEADY_SLACK * taken
+        return pytest.approx(max(OVERHEAD_MS + STEADY_SLACK * taken, work), abs=1)
+
+    assert shown(10**4) == promised(0.25 * 50)
+    assert shown(10**5) == promised(0.5 * 50)
+    assert shown(10**6) == shown(10**8) == promised(0.75 * 50)
     assert shown(9_999) == OVERHEAD_MS + 3 * SLACK * 50
-    assert shown(10**6, warm=False) == shown(10**6) + 3 * 30
+    assert shown(10**6, warm=False) == OVERHEAD_MS + STEADY_SLACK * 0.75 * 50 + 3 * 30
     assert shown(10**6, beside=2) == pytest.approx(3 * shown(10**6), abs=3)
 
 
@@ -148,47 +166,110 @@ def test_it_is_never_above_what_the_plan_allows_on_such_a_machine() -> None:
     assert deadline(pace_of(2.0), plan_of(expected_ms=9000.0)) == OVERHEAD_MS + 2000
 
 
-def test_what_is_computed_beside_it_counts_until_it_ends_however_it_does() -> None:
-    """As what each was shown after alone, but for its slack; here all are alike."""
+def test_a_turn_s_deadline_counts_from_its_planned_start() -> None:
+    """Whatever the time is when the thread goes on, and whatever the one before it takes."""
+    clock, plan = SetClock(), plan_of()
+    pace = pace_of(clock=clock)
+    begin = clock.monotonic()
+    alone = deadline(pace, plan)
+    with pace.turn(plan, warm=True) as first:
+        assert (first.started, first.plan.deadline_ms) == (begin, alone)
+        assert deadline(pace, plan) == alone + behind(alone)
+        with pace.turn(plan, warm=True) as second:
+            start = begin + (behind(alone) - BESIDE_MS) / 1e3
+            assert clock.monotonic() == pytest.approx(start, abs=2e-3)
+            assert second.started == pytest.approx(start, abs=1e-6)
+            assert second.plan.deadline_ms == alone + BESIDE_MS
+        assert deadline(pace, plan) == alone
+    assert deadline(pace, plan) == alone
+
+
+def test_beside_others_that_come_later_and_other_processes() -> None:
     pace, plan = pace_of(processes=3), plan_of()
     alone = deadline(pace, plan)
-    beside = pace.promised(plan, warm=True)
-    with pace.computing(beside):
-        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
-        with pace.computing(beside):
-            assert deadline(pace, plan) == alone * (1 + 6 * OTHERS)
-        assert deadline(pace, plan) == alone * (1 + 3 * OTHERS)
-        assert deadline(pace, plan, beside=1) == 4 * alone
-    assert deadline(pace, plan) == alone
-    with pytest.raises(KeyError), pace.computing(beside):
+    assert deadline(pace, plan, beside=1) == 4 * alone
+    with pace.turn(plan, warm=True):
+        assert deadline(pace, plan) == alone + behind(alone, processes=3)
+
+
+def test_a_computation_that_fails_counts_no_more() -> None:
+    pace, plan = pace_of(), plan_of()
+    alone = deadline(pace, plan)
+    with pytest.raises(KeyError), pace.turn(plan, warm=True):
+        raise KeyError
+    with pytest.raises(KeyError), pace.computing(pace.promised(plan, warm=True)):
         raise KeyError
     assert deadline(pace, plan) == alone
 
 
-def test_requests_that_are_being_planned_make_it_later() -> None:
-    pace, plan = pace_of(2.0, processes=3), plan_of()
+def test_what_the_other_queue_computes_counts_until_it_is_due() -> None:
+    """As what it was promised alone, and not as what it was promised beside others."""
+    clock, plan = SetClock(), plan_of()
+    pace = pace_of(clock=clock)
     alone = deadline(pace, plan)
-    with pace.arriving():
-        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
-        with pytest.raises(KeyError), pace.arriving():
-            raise KeyError
-        assert deadline(pace, plan) == alone + 3 * 2.0 * ARRIVAL_MS
+    with pace.computing(pace.promised(plan, warm=True, beside=4)):
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000 + behind(alone)
+        clock.sleep(alone / 1e3)
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000
+    with pace.computing(replace(plan, alone_ms=None, deadline_ms=400)):
+        assert deadline(pace, plan_of(2000.0)) == OVERHEAD_MS + 1000 + behind(400)
+
+
+def test_requests_that_arrive_make_it_later_and_wait_where_they_would_make_others_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, plan, slept = SetClock(), plan_of(), list[float]()
+    pace = pace_of(2.0, processes=3, clock=clock)
+    alone = deadline(pace, plan)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.sleep(seconds)
+
+    async def scene() -> None:
+        async with pace.arriving(), pace.arriving():
+            assert deadline(pace, plan) == alone + BESIDE_MS + 2 * 3 * 2.0 * ARRIVAL_MS
+            with pace.turn(plan, warm=True) as turn:
+                assert slept == []
+                async with AsyncExitStack() as stack:
+                    while not slept:
+                        await stack.enter_async_context(pace.arriving())
+                assert slept == [turn.plan.deadline_ms / 1e3]
+        with pytest.raises(KeyError):
+            async with pace.arriving():
+                raise KeyError
+
+    monkeypatch.setattr(paces, "asyncio", SimpleNamespace(sleep=sleep))
+    asyncio.run(scene())
     assert deadline(pace, plan) == alone
 
 
-def test_a_short_computation_waits_for_turns_of_long_ones_and_not_for_their_ends() -> None:
-    """The engine works on what is due first: as many times its own time as there are
-    computations.
-    """
-    pace, short, long = pace_of(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
+def test_before_it_is_measured_nobody_waits() -> None:
+    clock, plan = SetClock(), plan_of()
+    pace, begin = Pace(clock), clock.monotonic()
+    with pace.turn(plan, warm=True) as first, pace.turn(plan, warm=True) as second:
+        assert first == second
+        assert (first.plan, first.started) == (plan, begin)
+        with pace.computing(plan):
+            assert pace.promised(plan, warm=True) is plan
+
+    async def arrives() -> None:
+        async with pace.arriving(), pace.arriving():
+            assert pace.promised(plan, warm=True) is plan
+
+    asyncio.run(arrives())
+
+
+def test_a_short_computation_goes_before_long_ones_that_have_room_for_it() -> None:
+    clock, short, long = SetClock(), plan_of(expected_ms=10.0), plan_of(expected_ms=400.0)
+    pace = pace_of(clock=clock)
     alone = {name: deadline(pace, plan) for name, plan in (("short", short), ("long", long))}
-    with (
-        pace.computing(pace.promised(long, warm=True)),
-        pace.computing(replace(long, deadline_ms=9)),
-    ):
-        assert deadline(pace, short) == 3 * alone["short"]
-    with pace.computing(pace.promised(short, warm=True)):
-        assert deadline(pace, long) == alone["long"] + OTHERS * alone["short"]
+    with pace.turn(long, warm=True):
+        assert deadline(pace, short) == alone["short"]
+        with pace.turn(short, warm=True) as turn:
+            assert turn.plan.deadline_ms == alone["short"]
+    with pace.turn(short, warm=True):
+        assert deadline(pace, long) == alone["long"] + behind(alone["short"])
 
 
 @pytest.mark.parametrize(("measured", "taken"), [(1e-3, LEAST_SPEED), (1e6, LARGEST_SPEED)])

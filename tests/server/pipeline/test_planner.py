@@ -6,8 +6,10 @@ memory.
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
@@ -91,6 +93,71 @@ def test_a_process_that_is_lost_is_replaced(planner: Planner) -> None:
     with pytest.raises(InvalidQuery, match="too much time or memory"):
         planner.run(os._exit, 1)
     assert planner.run(os.getpid) not in {lost, os.getpid()}
+
+
+@pytest.mark.usefixtures("_forked")
+def test_a_process_that_has_run_out_of_memory_plans_no_more() -> None:
+    """What it was importing then is half there, and would fail the next one's plan."""
+    made = started()
+    used = made.run(os.getpid)
+    with pytest.raises(InvalidQuery, match="too much memory"):
+        made.run(_fill, 4 << 30)
+    assert made.run(os.getpid) not in {used, os.getpid()}
+    made.close()
+
+
+@pytest.mark.usefixtures("_forked")
+def test_nobody_gets_the_answer_of_an_order_before(
+    planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever has kept this process from reading it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(planners._Process, "_await", lambda _: _divide(0))
+        with pytest.raises(ZeroDivisionError):
+            planner.run(_divide, 4)
+    assert planner.run(_divide, 2) == 0.5
+
+
+def test_where_the_system_gives_no_process_plans_are_made_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A piece that takes long, or that has lost its process, is answered all the same; the next one
+    tries again."""
+    tried: list[int] = []
+
+    def child(*_: object) -> None:
+        tried.append(1)
+        raise BlockingIOError("no room for another process")
+
+    monkeypatch.setattr(planners, "child", child)
+    monkeypatch.setattr(planners, "DEAR_SECONDS", -1.0)
+    made = Planner(2, SECONDS, 1024)
+    assert [made.run(_divide, 2) for _ in range(3)] == [0.5] * 3
+    assert len(tried) == 3
+    made.close()
+
+
+@dataclass
+class DeadAtStart:
+    """A process that ends before it can plan. met: what happens before it is gone."""
+
+    met: Callable[[], object]
+    lost: bool = True
+
+    def is_ready(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.met()
+
+
+def test_a_process_that_two_callers_find_dead_is_counted_once() -> None:
+    """Else whoever came later would wait for a process that is not there."""
+    made = Planner(1, SECONDS, 1024)
+    again = partial(made.run, _divide, 2)
+    made._idle, made._present = [DeadAtStart(again), DeadAtStart(again)], 2  # type: ignore[list-item]
+    assert again() == 0.5
+    assert (made._present, made._idle) == (0, [])
 
 
 @pytest.mark.usefixtures("_forked")
