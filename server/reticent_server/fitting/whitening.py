@@ -43,12 +43,8 @@ SMALLEST_MOMENT = (
     1e-5  # eigenvalue below which a direction is constant: rounding of x̃ is what is left of it
 )
 _UNSETTLED = 0.25  # share of a round's change of ln(second moment) that may be left after it
-_CHANGE, _PRECISE = (
-    0.1,
-    0.1,
-)  # change of a ln(second moment), and noise, that show a response to a stretch
+_CHANGE = 0.1  # of a ln(second moment), that shows a response to a stretch
 _MOST_GROWN = 5.0  # growth of a relative error from a clipped moment to a squared length
-_MOST_LEFT = 0.7  # largest share of a change that is extrapolated
 _STRETCHED = 0.5  # second moment by which a round has stretched a direction: by 1.4 in length
 _FEW_CLEAR = 2.0  # standard deviations: a second moment that was raised to its floor never is
 # change of a second moment that leaves all of it unsure: weights of few records, which lie about
@@ -204,7 +200,6 @@ def whitened(
         before.rows, free, radius_squared, np.asarray(np.linalg.inv(root)), F, (V * stretch) @ V.T
     )
     response = _response(stretch, np.sum((A[:, :free] @ V) ** 2, axis=0))
-    A = A @ np.diag(_extrapolated(before, np.diag(F), gain * noise))
     if few.any():
         shorter = np.ones(free)
         shorter[few] = np.sqrt(squared[: int(few.sum())] / radius_squared)
@@ -343,24 +338,6 @@ def _response(stretch: FloatArray, squared: FloatArray) -> FloatArray:
         np.abs(change) > _CHANGE, change, 1.0
     )
     return np.where(np.abs(change) > _CHANGE, np.clip(grown, 1.0, _MOST_GROWN), 1.0)
-
-
-def _extrapolated(before: Whitening, now: FloatArray, noise: FloatArray) -> FloatArray:
-    """(q,) by what lengths along the axes are multiplied beyond the public rows' own response
-    (Aitken).
-
-    The round before has divided the second moment of an axis by before.stretch > 1; that it is
-    `now` > 1 times too large again says that the data respond less to a stretch than the public
-    rows do (heavier tails): of ln(now) the same share would be left again, so lengths are taken by
-    the sum of the series.
-    """
-    change, left = np.log(before.stretch), np.log(np.maximum(now, SMALLEST_MOMENT))
-    sure = (before.noise < _PRECISE) & (noise * _SIGMAS < left)
-    seen = sure & (change > _CHANGE) & (left < change)
-    share = np.where(seen, left / np.where(seen, change, 1.0), 0.0)
-    share = np.clip(share, 0.0, _MOST_LEFT)
-    share[before.free :] = 0.0
-    return np.asarray(np.exp(left * share / (1 - share) / 2))
 
 
 def _matched(
