@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.peers import N, P, ask, client, installation, served
 from benchmarks.scale import cpu_seconds, settle
+from reticent_server.api.logs import configure_logging
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 LOOK_SECONDS = 0.05  # between two looks at memory
@@ -74,6 +75,7 @@ def asked(url, keys):
 
 
 def main() -> None:
+    configure_logging("error")
     with tempfile.TemporaryDirectory() as folder:
         services, keys = installation(Path(folder))
         with served(services) as url:
