@@ -14,6 +14,7 @@ NAMES = (
     "planning",
     "gaussian_plans",
     "peers",
+    "at_once",
     "scale",
     "persons",
     "dry_run",

@@ -136,20 +136,23 @@ class GroupsMap:
             raise ValueError("groups end one after another")
         values = block.columns[self.column][: ends[-1]]
         alien = values != np.repeat(self.codes, np.diff(ends, prepend=0))
-        for lost in (block.missing.get(self.column), block.unusable):
-            if lost is not None:
-                alien |= lost[: ends[-1]]
+        for lost in self._lost(block):
+            alien |= lost[: ends[-1]]
         if alien.any():
             raise ValueError("a group has records of its own only")
+
+    def _lost(self, block: Block) -> list[NDArray[np.bool_]]:
+        """(rows,) masks of records that are in no group, whatever their level."""
+        masks = (block.missing.get(self.column), block.unusable)
+        return [mask for mask in masks if mask is not None]
 
     def order(self, block: Block) -> tuple[NDArray[np.int64], tuple[int, ...]]:
         """The places in the block (rows,) of the groups' records, group after group in stored
         order, then of all others; and where each group ends."""
         group, none = level_places(self.codes, block.columns[self.column]), len(self.codes)
         out = group < 0
-        for lost in (block.missing.get(self.column), block.unusable):
-            if lost is not None:
-                out |= lost
+        for lost in self._lost(block):
+            out |= lost
         group = np.where(out, none, group).astype(np.int16)  # of few bits: sorted by digits
         ends = np.cumsum(np.bincount(group, minlength=none + 1))[:-1].tolist()
         return np.argsort(group, kind="stable"), tuple(ends)

@@ -24,7 +24,7 @@ def _counted_off(codes: FloatArray, values: FloatArray) -> NDArray[np.int64]:
     that and c are the value again. Whatever the cast makes of what is not finite is none of them.
     """
     with np.errstate(all="ignore"):
-        place = (values - codes[0]).astype(np.int64)
+        place: NDArray[np.int64] = (values - codes[0]).astype(np.int64)
         own = place + codes[0] == values
     own &= place >= 0
     own &= place < len(codes)

@@ -99,7 +99,7 @@ def person_sums(rows: FloatArray, m: int, weights: FloatArray | None = None) -> 
     weights: (rows,) by which the rows (size, rows) are multiplied; None: by 1.
     """
     total = np.zeros((len(rows), rows.shape[1] // m))
+    weighed = rows if weights is None else rows * weights
     for place in range(m):
-        own = rows[:, place::m]
-        total += own if weights is None else own * weights[place::m]
+        total += weighed[:, place::m]
     return total
