@@ -140,7 +140,7 @@ class Timetable:
         """The imagined machine up to now."""
         now = self._now()
         while self._at < now:
-            self._turns = [turn for turn in self._turns if turn.due > self._at]
+            self._end()
             working = next((turn for turn in self._turns if turn.budget > 0), None)
             next_due = min((turn.due for turn in self._turns), default=inf)
             left = self._arrivals or (working.budget if working else inf)
@@ -150,8 +150,16 @@ class Timetable:
             elif working:
                 working.budget -= passed
             self._at = now if passed == now - self._at else self._at + passed
-            self._begin()
+        self._end()
+
+    def _end(self) -> None:
+        """Turns that are due are over, and the next one begins. One that is over and has not begun,
+        as (*) was broken, is late: it would have had to begin by its budget before."""
+        for turn in self._turns:
+            if turn.due <= self._at and turn.start is None:
+                turn.start = turn.due - turn.whole
         self._turns = [turn for turn in self._turns if turn.due > self._at]
+        self._begin()
 
     def _begin(self) -> None:
         """The first turn with anything left begins, arrivals or not: these do not keep all of a

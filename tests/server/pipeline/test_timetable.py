@@ -136,6 +136,29 @@ def test_the_turn_of_another_schedule_counts_from_its_beginning(now: Now) -> Non
     assert timetable.enter(40, 30).due == 400 + 40
 
 
+def test_a_turn_that_another_schedule_has_kept_from_beginning_begins_late(now: Now) -> None:
+    timetable = Timetable(now)
+    timetable.enter(100, 75)
+    turn = timetable.enter(100, 75)
+    timetable.add(1000, due=150.0)
+    now.ms = 120.0
+    assert timetable.remaining(turn) > 0
+    now.ms = 500.0
+    assert (timetable.remaining(turn), turn.start, turn.due) == (0, 150, 185)
+
+
+def test_a_turn_that_never_begins_on_the_imagined_machine_begins_late(now: Now) -> None:
+    timetable = Timetable(now)
+    timetable.admit(100)
+    first = timetable.enter(100, 75)
+    timetable.arrived()
+    second = timetable.enter(100, 75)
+    timetable.add(1000, due=205.0)
+    now.ms = 500.0
+    assert first.due == second.due == 210
+    assert (timetable.remaining(second), second.start) == (0, 210 - 75)
+
+
 def test_other_processes_lengthen_what_is_waited_for(now: Now) -> None:
     timetable = Timetable(now)
     timetable.enter(100, 75, 3)
