@@ -7,10 +7,9 @@ that is made up; and what is computed are releases that were charged and whose d
 come. So is whether columns are in memory: earlier requests and the sizes of columns decide it.
 
 A plan's own deadline is generous, since it has to hold on any machine. Where the machine was
-measured, a reply is shown after some slack over what the plan takes on it alone, and what the
-computations that are under way take, or as often as there are computations, whichever comes first:
-the engine works on what is due first (engine.workers). Requests that are being planned count with
-what that takes. What a plan takes is known in two ways:
+measured, a reply is shown after some slack over what the plan takes on it alone, and after what has
+turns before it (pipeline.timetable, where it is proved that no other computation's time is in it).
+What a plan takes is known in two ways:
 
 - of *steady* plans (domain.plan.Planned.steady) the machine was asked at two numbers of records: a
   share of what is expected, for each sort of plan, the largest of its examples, and between the two

@@ -40,7 +40,7 @@ from threading import Lock
 
 BESIDE_MS = 10.0
 """Of a turn that has anything before it, for threads that change places: Python hands over every 5
-ms."""
+ms. So far apart, too, replies are shown."""
 
 MUCH_LONGER = 4.0
 """Times its own budget is that of a turn before which another one goes. A turn that has begun goes
@@ -140,7 +140,7 @@ class Timetable:
         """The imagined machine up to now."""
         now = self._now()
         while self._at < now:
-            self._turns = [turn for turn in self._turns if turn.due > self._at]
+            self._end()
             working = next((turn for turn in self._turns if turn.budget > 0), None)
             next_due = min((turn.due for turn in self._turns), default=inf)
             left = self._arrivals or (working.budget if working else inf)
@@ -150,8 +150,12 @@ class Timetable:
             elif working:
                 working.budget -= passed
             self._at = now if passed == now - self._at else self._at + passed
-            self._begin()
+        self._end()
+
+    def _end(self) -> None:
+        """Turns that are due are over, and the next one begins."""
         self._turns = [turn for turn in self._turns if turn.due > self._at]
+        self._begin()
 
     def _begin(self) -> None:
         """The first turn with anything left begins, arrivals or not: these do not keep all of a
@@ -166,7 +170,7 @@ class Timetable:
         rooms, place = self._rooms(), len(self._turns)
         while place:
             turn, room = rooms[place - 1]
-            sooner = self._at + alone + self._wait(place - 1, times)
+            sooner = self._due(place - 1, alone, times)
             alike = turn.whole < MUCH_LONGER * budget
             if alike or room < times * budget or turn.due < sooner:
                 break
@@ -174,9 +178,10 @@ class Timetable:
         return place
 
     def _due(self, place: int, alone: float, times: float) -> float:
-        """Of a turn at a place: no sooner than those before it."""
+        """Of a turn at a place: after those before it, so that it begins before it is due whatever
+        becomes of these, and replies are stored and sent one after the other."""
         latest = max((turn.due for turn in self._turns[:place]), default=0.0)
-        return max(latest, self._at + alone + self._wait(place, times))
+        return max(latest + BESIDE_MS, self._at + alone + self._wait(place, times))
 
     def _wait(self, place: int, times: float) -> float:
         """How much later than alone a turn at a place is due."""

@@ -72,7 +72,7 @@ def test_alike_turns_follow_each_other_whatever_room_there_is(now: Now) -> None:
     for _ in range(4):
         timetable.arrived()
         turns.append(timetable.enter(40, 30))
-    assert {turn.due for turn in turns} == {40 + 300 + BESIDE_MS}, "none sooner than the first"
+    assert [turn.due for turn in turns] == [40 + 300 + BESIDE_MS * k for k in range(1, 5)]
     assert [turn.start for turn in turns] == [0.0, None, None, None]
 
 
@@ -134,6 +134,17 @@ def test_the_turn_of_another_schedule_counts_from_its_beginning(now: Now) -> Non
     assert timetable.enter(600, 450).due == 600 + 15 + 75 + BESIDE_MS
     now.ms = 400.0
     assert timetable.enter(40, 30).due == 400 + 40
+
+
+def test_a_turn_that_another_schedule_has_kept_from_beginning_begins_late(now: Now) -> None:
+    timetable = Timetable(now)
+    timetable.enter(100, 75)
+    turn = timetable.enter(100, 75)
+    timetable.add(1000, due=150.0)
+    now.ms = 120.0
+    assert timetable.remaining(turn) > 0
+    now.ms = 500.0
+    assert (timetable.remaining(turn), turn.start, turn.due) == (0, 150, 185)
 
 
 def test_other_processes_lengthen_what_is_waited_for(now: Now) -> None:
