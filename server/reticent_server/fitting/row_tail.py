@@ -23,8 +23,7 @@ clipping at C takes, E = Σ(‖s‖ − C)₊ = ∫_C^∞ N(e) de.
 noise has made turns a tail of index 1.2 into one of 2. So the mean slope of ln N over the last
 factor of four that is well clear of noise is told too, which no prior and no bend enters: where it
 is below thresholds.BULK_INDEX, a standard deviation of its noise taken off, no index at the cut is
-believed; and of least squares none that is more than half above it, as a few records far out
-are seen there before they are seen beyond.
+believed.
 
 *An end.* Where the declared bounds leave a score of least squares little longer than C, as a
 response of 0 and 1 does, no tail is asked: with L the longest (fitting.longest_score), E ≤
@@ -59,11 +58,6 @@ from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 LEANING = 0.3  # of E, in one direction, of likelihoods: chosen on real tables
 _WHOLE_LEANING = 0.85  # of E, of least squares: see `leaning`
 _BULK_SHARE, _FACTOR = 0.2, 4.0  # of the records; of the number at the last edge
-_LIGHTER = 1.5
-"""Times the slope before a cut, that its index is at most. Normal scores have 1.2 where one record
-in 150 is cut, and plans expect 1.48 at most; houses of Ames had 2 at epsilon = 4, and intervals
-that held .85. With 1.25 sound lines were up to a third wider.
-"""
 _WELL_CLEAR, _LEAST_EDGES = 5.0, 3  # standard deviations of noise; steps between edges
 _CAUTION = 0.5  # standard deviations by which the tail is taken to be heavier than it looks
 _END_SURE, _FAR_END = 2.0, 4.0  # standard deviations; cuts, beyond which a tail has room
@@ -155,17 +149,6 @@ class RowCut:
         cut is not that of a few records'. How heavy it is beyond is in E."""
         slow = self.bulk is not None and self.bulk < BULK_INDEX.value
         return self.shaped or (self.alpha > 0 and not slow)
-
-    @property
-    def no_lighter(self) -> "RowCut":
-        """With a tail that is little lighter beyond the cut than the slope before tells: _LIGHTER
-        times that slope at most.
-        """
-        most = self.alpha if self.bulk is None else max(_LIGHTER * self.bulk, _LEAST_ALPHA)
-        if most >= self.alpha:
-            return self
-        excess = self.beyond * self.length / (most - 1)
-        return replace(self, alpha=most, excess=max(self.excess, excess))
 
     def ended(self, excess: float) -> "RowCut":
         """With at most `excess` beyond it, whatever the tail."""

@@ -207,7 +207,6 @@ class WholeNewton(NoisyNewton):
         if score.varies:
             return Cuts(cut.of_likelihood, reach, lost)
         end = longest_score(self.coding, place.point.theta, place.point.transform, score.scale)
-        cut = cut.no_lighter
         return Cuts(cut.ended(most_beyond(scores, first, cut, end)), reach, lost)
 
     def _first(self, place: StepPlace, score: WholeScore, cuts: Cuts) -> Stepping:

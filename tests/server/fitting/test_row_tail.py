@@ -12,7 +12,6 @@ from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.fitting import row_tail
 from reticent_server.fitting.row_tail import (
     LengthGrid,
-    RowCut,
     allowance_covariance,
     chosen_cut,
     chosen_reach,
@@ -205,15 +204,6 @@ def test_the_slope_before_the_cut_decides_whether_its_index_is_believed(
     assert 0.75 * alpha < slope < alpha
     found = chosen_cut(GRID, released(values), N, RANK)
     assert replace(found, alpha=2.0, bulk=slope).told is believed
-
-
-def test_a_tail_is_little_lighter_beyond_the_cut_than_before_it() -> None:
-    cut = RowCut(2.0, 50.0, 3.0, 50.0, bulk=1.6)
-    assert cut.no_lighter == replace(cut, alpha=pytest.approx(2.4), excess=pytest.approx(100 / 1.4))
-    assert replace(cut, excess=150.0).no_lighter.excess == 150.0
-    for light in (replace(cut, bulk=None), replace(cut, bulk=2.5), replace(cut, alpha=0.0)):
-        assert light.no_lighter is light
-    assert replace(cut, bulk=-0.5).no_lighter.alpha == 1.05
 
 
 def _numbers(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -135,7 +135,7 @@ class AmountLikelihoodScore(LikelihoodScore):
         """All that is cut has one sign, so most of it is along one direction; the farther out, the
         fewer kinds of records are left, and the less a curve tells of them.
         """
-        return float(max(_ONE_SIGN, (_FAR / share) ** _FARTHER))
+        return max(_ONE_SIGN, float((_FAR / share) ** _FARTHER))
 
 
 @dataclass(frozen=True, slots=True)
