@@ -48,7 +48,7 @@ class Sample:
         ratios = (forecast or {}).get("privacy_to_sampling", [None] * len(beta))
         quiet = np.array([ratio is not None and ratio < QUIET for ratio in ratios])
         lower, upper = bounds.T
-        return cls(beta, errors, lower, upper, privacy, warned, reasons(result), quiet)
+        return cls(beta, errors, lower, upper, privacy, warned, reasons(result), quiet=quiet)
 
 
 @dataclass(frozen=True, slots=True)

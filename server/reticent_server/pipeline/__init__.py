@@ -6,8 +6,8 @@ plan      planning, planner, planner_process, both_targets, defaults, gaussian_p
           lone_planning, guarantees, forecasts, wanted, rho_search, simulator, policy,
           policies
 pay       coverage, budgets, books, accounts, account_history
-compute   answer, deferred, fair_queue, schedule, pace, pace_file, calibration, settling, recovery,
-          profile, anchoring, services
+compute   answer, deferred, fair_queue, schedule, timetable, pace, pace_file, calibration, settling,
+          recovery, profile, anchoring, services
 show      browse, documents, publishing, oversight, metrics, readiness
 
 `answer` has the order of the stages: nothing is computed that was not charged. A frozen

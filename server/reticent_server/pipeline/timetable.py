@@ -48,7 +48,7 @@ on beside those before it: of alike ones many would, each promised the time of o
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class PlannedTurn:
     """budget: what is left of it on the imagined machine. due: when the reply is shown. whole: the
     budget at first. start: when the imagined machine has come to it; None: not yet. All in
     milliseconds, of the timetable's clock."""
@@ -66,7 +66,7 @@ class Timetable:
         self._now = now
         self._at = now()
         self._arrivals, self._arriving = 0.0, 0
-        self._turns: list[Turn] = []
+        self._turns: list[PlannedTurn] = []
         self._lock = Lock()
 
     def admit(self, budget: float, times: float = 1.0) -> float:
@@ -96,29 +96,29 @@ class Timetable:
             self._follow()
             return self._due(self._place(alone, budget, times), alone, times) - self._at - alone
 
-    def enter(self, alone: float, budget: float, times: float = 1.0) -> Turn:
+    def enter(self, alone: float, budget: float, times: float = 1.0) -> PlannedTurn:
         """A turn that comes now. alone: after which it is due where there is nothing else, and
         which is no less than its budget. times: by how much what is before it may be slower than
         this timetable knows, as other processes have timetables of their own."""
         with self._lock:
             self._follow()
             place = self._place(alone, budget, times)
-            turn = Turn(budget, self._due(place, alone, times), budget)
+            turn = PlannedTurn(budget, self._due(place, alone, times), budget)
             self._turns.insert(place, turn)
             self._begin()
             return turn
 
-    def add(self, budget: float, due: float) -> Turn:
+    def add(self, budget: float, due: float) -> PlannedTurn:
         """A turn that another schedule has promised for a time of this clock, and that begins
         now."""
         with self._lock:
             self._follow()
-            turn = Turn(budget, due, budget, self._at)
+            turn = PlannedTurn(budget, due, budget, self._at)
             place = sum(other.due <= due for other in self._turns)
             self._turns.insert(place, turn)
             return turn
 
-    def remaining(self, turn: Turn) -> float:
+    def remaining(self, turn: PlannedTurn) -> float:
         """Milliseconds until the turn begins at the earliest, if none before it leaves; 0: it has
         begun."""
         with self._lock:
@@ -127,7 +127,7 @@ class Timetable:
                 return 0.0
             return sum(other.budget for other in self._turns_before(turn))
 
-    def leave(self, turn: Turn) -> None:
+    def leave(self, turn: PlannedTurn) -> None:
         """There is nothing to compute: the charge was refused, say. Does nothing after the turn's
         due time."""
         with self._lock:
@@ -192,12 +192,12 @@ class Timetable:
         """What is left of arrivals and of the turns before a place."""
         return self._arrivals + sum(turn.budget for turn in self._turns[:place])
 
-    def _rooms(self) -> list[tuple[Turn, float]]:
+    def _rooms(self) -> list[tuple[PlannedTurn, float]]:
         """Each turn and its room, in the order in which they are due."""
         return [
             (turn, turn.due - self._at - self._before(place + 1))
             for place, turn in enumerate(self._turns)
         ]
 
-    def _turns_before(self, turn: Turn) -> list[Turn]:
+    def _turns_before(self, turn: PlannedTurn) -> list[PlannedTurn]:
         return self._turns[: self._turns.index(turn)]

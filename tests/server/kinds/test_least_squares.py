@@ -11,8 +11,6 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.schema import Unit
 from reticent_server.domain.steps import RunningCounts
-from reticent_server.fitting import whole_newton
-from reticent_server.fitting.row_tail import chosen_cut
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import registry
 from support.fits.linear_plans import Y, gaps, linear_plan, numerics, target_of
@@ -49,15 +47,6 @@ def plan_of(table: Any, rho: int = RHO, **more: Any) -> Any:
 
 def result_of(table: Any, rho: int = RHO, **more: Any) -> Any:
     return drive(plan_of(table, rho, **more).run(), whole(table)).result
-
-
-def test_a_tail_that_is_heavy_before_the_cut_is_not_light_beyond_it(monkeypatch: Any) -> None:
-    def heavy(*given: Any) -> Any:
-        return replace(chosen_cut(*given), alpha=3.0, bulk=1.4, excess=1.0)
-
-    table = table_of()
-    monkeypatch.setattr(whole_newton, "chosen_cut", heavy)
-    assert result_of(table)["cut"]["tail_index"] == pytest.approx(2.1)
 
 
 def pareto(rng: np.random.Generator, n: int) -> Any:

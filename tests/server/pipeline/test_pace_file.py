@@ -14,6 +14,7 @@ from reticent_server.pipeline.calibration import ANOTHER_MACHINE, checked
 from reticent_server.pipeline.pace import Pace
 from reticent_server.pipeline.pace_file import KeptPace, PaceFile
 from reticent_server.settings import Settings
+from support.databases.migrated import SetClock
 
 KEPT = KeptPace(1.5, {"count": {10_000: 0.2, 131_072: 0.4}}, 50.0)
 
@@ -100,7 +101,7 @@ def test_a_server_starts_with_what_the_last_one_measured(
 
     class Started:
         settings = Settings(vault_url=f"sqlite:///{tmp_path}/vault.db", reply_grid_ms=5)
-        pace = Noting()
+        pace = Noting(SetClock())
 
     found: Sequence[float] = (1.5, 2.5)
     monkeypatch.setattr(calibration, "check_milliseconds", lambda _rows: KEPT.check_ms)

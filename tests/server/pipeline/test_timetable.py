@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reticent_server.pipeline.timetable import BESIDE_MS, Timetable, Turn
+from reticent_server.pipeline.timetable import BESIDE_MS, PlannedTurn, Timetable
 
 
 @dataclass
@@ -187,7 +187,7 @@ class Machine:
 
     def run(self) -> None:
         timetable, events = Timetable(self.now), list[tuple[float, int, int, Any]]()
-        work = dict[int, tuple[Turn, float]]()
+        work = dict[int, tuple[PlannedTurn, float]]()
         at = 0.0
         for number, (time, act, _) in enumerate(self.requests):
             heappush(events, (time, 0, number, act))
@@ -215,7 +215,7 @@ class Machine:
                     work[number] = given, self.share(number) * 0.75 * alone
         self._work(work, at, at + 1e9)
 
-    def _work(self, work: dict[int, tuple[Turn, float]], at: float, until: float) -> None:
+    def _work(self, work: dict[int, tuple[PlannedTurn, float]], at: float, until: float) -> None:
         while work and at < until:
             number = min(work, key=lambda k: (work[k][0].due, k))
             turn, left = work[number]
@@ -250,7 +250,7 @@ def test_replies_are_shown_alike_whatever_computations_take_and_none_is_late(see
 def test_at_every_time_the_budgets_before_a_turn_fit(seed: int) -> None:
     """(*) of the module: after each act, and however the acts follow each other."""
     now, draw = Now(), random.Random(seed)
-    timetable, turns, arriving = Timetable(now), list[Turn](), 0
+    timetable, turns, arriving = Timetable(now), list[PlannedTurn](), 0
     for _ in range(300):
         now.ms += draw.choice([0.0, 0.5, 10.0, 200.0])
         act = draw.choice(["enter", "enter", "admit", "arrived", "leave"])
