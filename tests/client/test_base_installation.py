@@ -30,7 +30,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert reticent.__version__ == version("reticent")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("statement", "allowed"),
     [

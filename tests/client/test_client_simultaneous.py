@@ -14,7 +14,7 @@ from support.client.replying_server import COVARIANCE, release
 LEVELS = [0.5, 0.9, 0.95, 0.999]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("p", [1, 2, 5, 20, 64])
 def test_independent_estimates(p: int, level: float) -> None:
@@ -30,7 +30,7 @@ def test_estimates_that_are_one(level: float) -> None:
     assert found == pytest.approx(stats.norm.ppf((1 + level) / 2), abs=2e-3)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rho", [-0.15, 0.3, 0.9])
 @pytest.mark.parametrize("p", [2, 6])
 def test_equally_correlated_estimates_against_simulation(p: int, rho: float) -> None:

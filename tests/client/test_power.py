@@ -133,7 +133,7 @@ SIMULATED = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", SIMULATED)
 def test_simulated_tests_reject_as_often(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     query, fields, effect, epsilon = SIMULATED[kind]

@@ -20,7 +20,7 @@ def spent(ledger: Ledger) -> set[int]:
     return {balance.spent.primary for balance in ledger.all_balances()}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("point", ["debited", "chained", "committing"])
 def test_killed_before_the_commit_nothing_is_charged(
     ledger: Ledger, database_url: str, begun: Callable[..., Any], point: str

@@ -37,7 +37,7 @@ def test_every_kind_has_a_question_a_method_and_a_class() -> None:
         assert {"epsilon", "delta", "idempotency_key"} <= set(inspect.signature(method).parameters)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kind", "example"), EXAMPLES, ids=[f"{k.name}-{i}" for i, (k, _) in enumerate(EXAMPLES)]
 )

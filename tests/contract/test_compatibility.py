@@ -150,7 +150,7 @@ HTTP_BREAKS: dict[str, tuple[Callable[[Json], object], str]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", HTTP_BREAKS)
 def test_a_breaking_change_of_http_is_named(
     rules: ModuleType, stored: dict[str, Json], name: str

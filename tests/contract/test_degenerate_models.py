@@ -106,14 +106,14 @@ MODELS = [
 EMPTY = [m | {"where": NOBODY} for m in MODELS if m["formula"].endswith("~ x") or "loss" in m]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("query", MODELS + EMPTY, ids=lambda q: " ".join(map(str, q.values())))
 def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
     check_fit(answer(api, **query))
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("calibration", ["ptr", "asymptotic"])
 def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
     ways = {"mechanism": "influence", "calibration": calibration}
@@ -127,7 +127,7 @@ def test_fits_by_influence_reply_or_do_not(api: Any, calibration: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("test", ["wald", "lr", pytest.param("score", marks=pytest.mark.audit)])
 @pytest.mark.parametrize("family", [None, *FAMILIES])
 def test_every_test_is_answered(api: Any, family: str | None, test: str) -> None:

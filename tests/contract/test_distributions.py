@@ -106,7 +106,7 @@ def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_pat
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_source_distribution_builds_the_same_wheel(
     name: str, wheels: dict[str, ZipFile], tmp_path: Path

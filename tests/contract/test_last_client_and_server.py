@@ -73,7 +73,7 @@ def as_asked(new: Any, old: Any) -> Any:
     return {name: as_asked(new[name], each) for name, each in old.items()}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", STORED)
 def test_what_the_last_client_sends_is_answered_as_it_expects(api: Api, exchange: Exchange) -> None:
     reply = api.post("/v1/releases", exchange.request)

@@ -45,7 +45,7 @@ def test_generalised_linear_models(dataset: Any) -> None:
     assert dataset.glm("y ~ x", "gaussian", epsilon=10.0).names == ("Intercept", "x")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("formula", "family"), [("y ~ x", "binomial"), ("y ~ x", "poisson"), ("k ~ x", "binomial")]
 )
@@ -108,7 +108,7 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset: Any) -> None:
         dataset.test("y ~ x", test="score", epsilon=1.0)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )
@@ -164,7 +164,7 @@ NOBODY = "x > 5 and x < -5"
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
@@ -187,7 +187,7 @@ def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(
     assert not all(flag[-1] for flag in flags)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
 )

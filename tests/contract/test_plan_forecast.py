@@ -40,7 +40,7 @@ def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
     assert largest == pytest.approx(0.5, rel=0.05)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("target", [0, -1, 1e9, "1", None, True])
 def test_a_target_is_a_number_of_some_size(api: Api, target: object) -> None:
     assert planned(api, QUERY, target=target).status_code == (200 if target is None else 422)
@@ -53,7 +53,7 @@ def test_a_target_is_for_plans_of_regressions(api: Api) -> None:
     assert release.status_code == 422
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "term",
     [

@@ -77,7 +77,7 @@ def test_an_analyst_asks_for_a_project_and_uses_it(
         clients["bob"].dataset("people", project="other").plan("count", epsilon=0.5)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "changed",
     [

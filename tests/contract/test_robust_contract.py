@@ -112,7 +112,7 @@ def test_an_account_in_zcdp_is_debited_rho_and_its_delta(client: Any, dataset: A
     assert account.spent.rho_delta == silent.charged.rho_delta == silent.charged.delta
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("method", "arguments"),
     [
@@ -185,7 +185,7 @@ def test_a_model_by_subsample_and_aggregate(client: Any, dataset: Any) -> None:
     assert location.bias_correction == "jackknife"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("arguments", "fields"),
     [

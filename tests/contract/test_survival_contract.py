@@ -122,7 +122,7 @@ def test_cumulative_incidences_by_group(api: Api) -> None:
     found.plot()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["survival_curve", "log_rank"])
 @pytest.mark.parametrize(
     "wrong",

@@ -72,7 +72,7 @@ def planned(api: Api, query: dict[str, Any], epsilon: float = 8.0) -> Any:
     return reply.json()
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> None:
     """A kind of model that is added cannot leave the line out."""
@@ -80,7 +80,7 @@ def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> 
     assert bool(said) or QUERIES[name]["kind"] not in MODELS
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -118,7 +118,7 @@ def test_the_mechanism_does_not_name_the_other_target(
     assert mechanism == f"noisy Newton ({said}), discrete Gaussian sums"
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("query", [OLS, RLM, MLE])
 def test_a_plan_forecasts_the_other_target_as_that_target_s_own_plan_does(
     planner: Api, query: dict[str, Any]
@@ -156,7 +156,7 @@ def test_names_ask_for_the_target_that_they_name(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_plans_know_the_names_too(ds: reticent.Dataset, name: str) -> None:
     formula, more, said = NAMES[name]
@@ -179,7 +179,7 @@ def test_both_forecasts_stand_in_a_plan(ds: reticent.Dataset) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["ols", "rlm", "ols with statistics"])
 def test_ci_ratio_works_with_each_target(ds: reticent.Dataset, name: str) -> None:
     more = {"fit_statistics": True} if "statistics" in name else {}

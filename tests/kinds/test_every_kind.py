@@ -59,7 +59,7 @@ def spent(api: Api) -> Any:
     return api.get("/v1/budget").json()["accounts"][0]["spent"]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_planned_charged_and_answered_as_it_says(api: Api, name: str) -> None:
     body = request_body(QUERIES[name], epsilon=2.0)
@@ -107,7 +107,7 @@ def wrong(query: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield query | {"columns": ["nowhere", "y"]}
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_bad_input_is_a_problem_that_costs_nothing(api: Api, name: str) -> None:
     before = spent(api)
@@ -123,7 +123,7 @@ def test_bad_input_is_a_problem_that_costs_nothing(api: Api, name: str) -> None:
     assert spent(api) == before
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("shape", DEGENERATE)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_degenerate_table_has_an_answer(shared: Services, name: str, shape: str) -> None:
@@ -155,7 +155,7 @@ def test_a_kind_says_all_of_itself(kind: Any) -> None:
     assert f"`{kind.name}`" in page.read_text("utf-8") or not kind.for_analysts
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_plan_is_complete(shared: Services, name: str) -> None:
     """No attribute of a plan is looked for: it has all of them, and its cost is what its parts

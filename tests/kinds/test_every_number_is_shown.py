@@ -133,7 +133,7 @@ def test_nearly_every_example_has_a_reply(releases: dict[str, Any]) -> None:
     assert any(flags(r["result"]) for r in releases.values())
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(48)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
     release = replied(releases, name)
@@ -166,7 +166,7 @@ def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
         assert warning in result.notes
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(48)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_page_s_markup_holds_every_cell(releases: dict[str, Any], name: str) -> None:
     release = replied(releases, name)
@@ -185,7 +185,7 @@ def test_the_page_s_markup_holds_every_cell(releases: dict[str, Any], name: str)
     )
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_csv_holds_every_number_with_all_its_digits(releases: dict[str, Any], name: str) -> None:
     release = replied(releases, name)
@@ -207,7 +207,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(48)
 @pytest.mark.parametrize("form", TEXTS)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_document_shows_every_number(releases: dict[str, Any], name: str, form: str) -> None:
@@ -219,7 +219,7 @@ def test_a_document_shows_every_number(releases: dict[str, Any], name: str, form
     assert missing == []
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_json_is_the_release(releases: dict[str, Any], name: str) -> None:
     assert json.loads(EXPORTS["json"].write(releases[name], "http://test")) == releases[name]
@@ -253,7 +253,7 @@ def in_r(
     return shown_there
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_r_has_every_number_with_its_flags(
     releases: dict[str, Any], in_r: dict[str, Any], name: str

@@ -79,7 +79,7 @@ def gained(plan: Plan) -> float:
     return 1.1 / (1 + 4 / 7 * selected(plan) / plan.cost.rho)
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
@@ -106,7 +106,7 @@ def test_a_gaussian_plan_has_the_same_promise_and_pays_for_all_its_steps(
     assert 0.95 * plan.gaussian_rho < sum(each.rho for each in costs) <= plan.gaussian_rho
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_plan_over_persons_with_several_rows_has_it_too(
     facts: DatasetFacts, name: str, monkeypatch: pytest.MonkeyPatch
@@ -132,7 +132,7 @@ def test_a_plan_over_persons_with_several_rows_has_it_too(
     assert sum(each.counted for each in costs) <= listed
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(48)
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_plan_that_can_have_more_rho_goes_without(facts: DatasetFacts, name: str) -> None:
     for epsilon, delta in product((0.25, 0.5, 1.0, 2.0), (1e-10, 1e-6, 1e-3)):
@@ -157,7 +157,7 @@ def has_all_that_it_can_have(facts: DatasetFacts, name: str, epsilon: float, del
     assert paid > (most if alone else 0.99 * allowed)
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("persons", [1, 4])
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_selects_its_own_profile_has_it_too_and_pays_for_that(
@@ -204,7 +204,7 @@ def test_a_profile_is_priced_by_its_parts(facts: DatasetFacts, persons: int) -> 
     assert not selected(plan)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("delta", [1e-18, 1e-9, 1e-6, 1e-2])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize("name", ["count 0", "sum 0", "histogram 0", "linear_regression 1"])
@@ -220,7 +220,7 @@ def test_at_any_epsilon_and_delta_there_is_no_less_rho_and_a_reply(
     assert status(plan) == "reply"
 
 
-@pytest.mark.sample(36)
+@pytest.mark.sample(72)
 @pytest.mark.parametrize("persons", [1, 4])
 @pytest.mark.parametrize("name", QUERIES)
 def test_its_price_under_gdp_pays_for_all_its_steps(

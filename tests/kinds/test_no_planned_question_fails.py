@@ -134,7 +134,7 @@ def status(facts: DatasetFacts, plan: Plan, number: int) -> str:
         engine.close()
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("most", [SHORT, pytest.param(MOST, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_question_that_can_be_planned_fails(facts: DatasetFacts, name: str, most: int) -> None:
@@ -169,7 +169,7 @@ QUICK = ("describe 0", "glm 12", "cumulative_incidence 0")
 """Questions whose steps follow what was released: tried in the short form, too."""
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("alike", ALIKE)
 @pytest.mark.parametrize(
     "name",
@@ -182,6 +182,7 @@ def test_no_table_makes_a_question_fail(facts: DatasetFacts, name: str, alike: s
     ends_alike(facts, QUERIES[name], alike)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("alike", ALIKE)
 @pytest.mark.parametrize("name", TWO_COLUMNS)
 def test_nor_where_two_columns_of_clusters_are_alike(
@@ -213,7 +214,7 @@ def ends_alike(facts: DatasetFacts, query: Any, alike: str) -> None:
 RESPONSES = {"identity": "y", "logit": "b", "log": "k"}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("slope", [0.0, 5e-324, 1e-300, 1e-18, 1e-16, 1e-12, 1e-3, 1e3, 1e300])
 @pytest.mark.parametrize("link", RESPONSES)
 def test_fitted_values_that_are_nearly_alike_are_refused_or_binned(
@@ -227,7 +228,7 @@ def test_fitted_values_that_are_nearly_alike_are_refused_or_binned(
     assert plan is None or all(status(facts, plan, k) == "reply" for k in range(3))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200, 1e308])
 @pytest.mark.parametrize("link", RESPONSES)
 def test_residuals_of_any_scale_are_binned(facts: DatasetFacts, link: str, scale: float) -> None:

@@ -51,7 +51,7 @@ def records(law: Any, c: Any, n: Any = N, seed: int = 1) -> Any:
     return 0.1 + 1.1 * (z - fit.location)[None, :] / fit.scale
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c: float) -> None:
@@ -63,7 +63,7 @@ def test_the_solver_solves_proposal_2_in_its_public_number_of_steps(law: str, c:
     assert problem.steps < 40_000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("c", TUNINGS)
 def test_the_bound_is_the_largest_numerical_influence(law: str, c: float) -> None:
@@ -96,7 +96,7 @@ def _moved(z: Any, y: Any, h: Any, c: Any, base: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", LAWS)
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law: str) -> None:
     part, rng, farthest = part_of(), np.random.default_rng(3), 0.0

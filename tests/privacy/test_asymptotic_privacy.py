@@ -45,7 +45,7 @@ def table(rng: np.random.Generator, loss: Any, skewed: bool = False) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
@@ -124,7 +124,7 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: 
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("sd", [0.0, 1e-300, 2.0**-48])
 def test_what_rounding_moves_a_p_value_by_is_nothing_beside_its_noise(sd: float) -> None:
     """Two values on both sides of a half are a step apart: (1/σ)²/2 of ρ, which is nothing at 2¹⁴

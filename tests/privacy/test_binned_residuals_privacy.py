@@ -49,7 +49,7 @@ def steps(name: Any, max_rows: Any = 1) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
@@ -64,7 +64,7 @@ def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
     assert 0.97 <= share <= 1  # counts have no residual at a bin's very end
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: Any, seed: Any) -> None:

@@ -52,7 +52,7 @@ def planned(name: Any, max_rows: int = 1) -> Any:
     return planned_of_parts(facts_of(2000, COLUMNS, max_rows), QUERIES[name], offer(1))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(

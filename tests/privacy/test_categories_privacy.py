@@ -45,7 +45,7 @@ def records(ages: Any = (-6.0, -2.0, 0.0, 2.0, 6.0), doses: Any = (0.0, 2.0, 12.
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(family: Any) -> None:
     data = data_of(0, family)
@@ -73,7 +73,7 @@ def elsewhere(step: Any, rng: Any, slope: float) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_bound_is_attained_and_not_exceeded(family: Any) -> None:
     """Wherever noise has led the fit: the proofs' bounds are the largest norms. Ages are fine, so
@@ -135,7 +135,7 @@ def test_records_that_are_not_in_use_contribute_nothing_and_weights_are_shares(f
             assert np.allclose(2 * multiplied(one), multiplied(two), rtol=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sums_do_not_depend_on_the_blocks(family: Any) -> None:
     data = data_of(3, family)
@@ -144,7 +144,7 @@ def test_sums_do_not_depend_on_the_blocks(family: Any) -> None:
         assert all(np.array_equal(a, b) for a, b in zip(*cut, strict=True))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_steps_together_lose_no_more_than_is_charged(family: Any) -> None:

@@ -75,7 +75,7 @@ def measured(part: Any, data: Any, reach: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tables", [6, pytest.param(350, marks=pytest.mark.audit)])
 def test_certificates_shift_and_margins_have_sensitivity_one(scale: str, tables: int) -> None:
@@ -126,7 +126,7 @@ def grid_of(data: Any, d: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("d", [1, 2])
 def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -> None:

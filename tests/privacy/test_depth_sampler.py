@@ -139,7 +139,7 @@ SHORT = [
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("name", SHORT)
 @pytest.mark.parametrize("simplex", SIMPLICES)
@@ -150,7 +150,7 @@ def test_draws_have_the_density_whatever_the_simplex(d: int, name: str, simplex:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_another_eta_is_rejected(d: int) -> None:
     program = program_of("plain", d)
@@ -161,7 +161,7 @@ def test_another_eta_is_rejected(d: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("size", [800, pytest.param(2500, marks=pytest.mark.audit)])
 def test_single_draws_have_the_density(d: int, size: int) -> None:
@@ -192,7 +192,7 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     assert p_value(np.array(found, dtype=float).T, program) > 1e-7
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [1, 2])
 def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
@@ -231,7 +231,7 @@ def by_decimals(law: Any, words: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "d"), [("plain", 1), ("plain", 2), ("plain", 3), ("tied", 2), ("tied", 3)]
 )
@@ -290,7 +290,7 @@ def test_words_at_the_ends_are_left_to_exact_arithmetic() -> None:
     ).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("eta", [2.0**-33, 2.0**-20, 1.0])
 def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) -> None:
     """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both
@@ -384,7 +384,7 @@ def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [5, 8])
 def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
     rng = np.random.default_rng(d)

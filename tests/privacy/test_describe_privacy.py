@@ -71,7 +71,7 @@ def test_what_is_charged_is_attained_by_two_records(name: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("pairs", [200, pytest.param(2000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_two_records_are_farther_apart_than_is_charged(name: Any, pairs: int) -> None:

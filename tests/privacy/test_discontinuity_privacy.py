@@ -53,7 +53,7 @@ def steps(name: str, *, known: bool) -> tuple[Any, list[Any]]:
             return plan, found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("known", [True, False])
 def test_sums_attain_what_is_charged(name: str, known: bool) -> None:

@@ -111,7 +111,7 @@ def records(angles: int = 24) -> list[Block]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("unit_rows", [1, 3])
 @pytest.mark.parametrize("name", PARTS)
 def test_a_record_that_moves_or_is_replaced_loses_no_more_than_the_charge_and_one_loses_it(
@@ -251,7 +251,7 @@ ASKED = [(0.5,), (0.9,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)]
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("asked", ASKED)
 def test_two_trees_between_which_a_record_moves_lose_no_more_than_the_charge(
     asked: tuple[float, ...],
@@ -338,7 +338,7 @@ QUERIES = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_step_of_a_fit_by_group_loses_no_more_than_it_is_charged(name: str) -> None:
     """Along a path that was released: any record replaced by any other, inside its group or out of

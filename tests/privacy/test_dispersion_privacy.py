@@ -54,7 +54,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 20.0])
 def test_the_bound_of_the_score_is_attained_and_not_exceeded(alpha: float) -> None:
     """At every α that a step may come to, and every count and mean; the spread's two entries

@@ -127,7 +127,7 @@ def tables(rows: Any, seed: int, mixed: int = 8) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("mixed", [2, pytest.param(25, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("name", COLUMN_PARTS)
 def test_column_parts_reply_to_any_table(name: str, mixed: int) -> None:
@@ -139,7 +139,7 @@ def test_column_parts_reply_to_any_table(name: str, mixed: int) -> None:
         assert len(found.values) > 0 or not found.passed
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", SUM_PARTS)
 @pytest.mark.parametrize("unit_rows", [1, 5])
 def test_sum_parts_reply_to_any_contributions(name: str, unit_rows: int) -> None:
@@ -159,7 +159,7 @@ STRANGE = ((0.0, 0.0), (np.nan, 1.0), (np.inf, 0.0), (1e300, -1e300), (1e-300, 5
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_a_fit_replies_for_any_contrasts_that_a_pilot_can_release(loss: str) -> None:
     """Contrasts and offsets are made of released values: of a scale that is almost 0, for one."""

@@ -86,7 +86,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
             return steps
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, seed: int) -> None:
@@ -97,7 +97,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, 
                 assert share > 0.999
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_all_steps_together_lose_no_more_than_is_charged(name: str) -> None:
     rng, worst, plan = np.random.default_rng(11), 0.0, PLANS[name]

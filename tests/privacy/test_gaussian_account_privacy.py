@@ -90,7 +90,7 @@ def test_at_the_price_of_zcdp_a_bounded_range_would_gain(monkeypatch: pytest.Mon
     assert best(0.05, cap_of(0.05, 0.05), 1) > 1.1 * 0.05
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "share", "times"),
     [(1.0, 1e-6, 0.0, 1), (1.0, 1e-6, 0.3, 4), (3.0, 1e-9, 0.5, 2), (0.5, 1e-3, 0.9, 20)],

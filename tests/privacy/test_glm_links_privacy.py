@@ -40,7 +40,7 @@ def records() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, seed: Any) -> None:
@@ -55,7 +55,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(link: Any, 
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("link", LINKS)
 def test_all_steps_together_lose_no_more_than_is_charged(link: Any) -> None:
     rng, worst, pool = np.random.default_rng(1), 0.0, records()

@@ -89,7 +89,7 @@ def worst_ratios(plan: Any, data: Any, family: Any, rng: np.random.Generator, ro
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", ["separated", "all zero", "collinear", "leverage"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
@@ -114,7 +114,7 @@ def grid(family: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_two_records_that_are_farthest_apart(family: str) -> None:
     """Of a whole grid, at every step; the first step's point is public, and there they come
@@ -138,7 +138,7 @@ OTHERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nor_in_other_designs(family: str, other: str) -> None:
@@ -150,7 +150,7 @@ def test_nor_in_other_designs(family: str, other: str) -> None:
     assert max(worst.values()) <= 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
     rng = np.random.default_rng(13)
@@ -162,7 +162,7 @@ def test_every_step_of_a_pair_loses_at_most_its_parts_rho(family: str) -> None:
             assert step_loss(step, left, right) <= registry.rho(step)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
 def test_the_noise_of_all_parts_together_costs_what_is_charged(family: str, profile: bool) -> None:

@@ -46,7 +46,7 @@ EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("max_rows", [1, 2])
 def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: int) -> None:
     rng = np.random.default_rng(max_rows)
@@ -110,7 +110,7 @@ def correlated_table(n: int, p: Any, rng: np.random.Generator, correlation: Any)
     return columns | {"y": X @ slopes + 0.5 * rng.normal(size=n)}, slopes
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "n", "correlation"), [(4, 20_000, 0.8), (10, 5000, 0.5)])
 def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlation: float) -> None:

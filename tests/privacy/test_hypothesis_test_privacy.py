@@ -44,7 +44,7 @@ def grid(family: Any) -> Any:
     return dict(zip(("x0", "x1", "x2", "y"), columns, strict=True))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("kind", "rows"), [("far from true", 1), ("collinear", 1), ("ties", 1), ("leverage", 3)]
 )
@@ -61,7 +61,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     assert max(ratios) > 0.4
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str) -> None:
@@ -84,7 +84,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str
     assert 0.005 * plan.rho < worst <= plan.rho
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_reported_is_a_function_of_what_was_released(family: str, test: str) -> None:
@@ -107,7 +107,7 @@ def replayed(plan: Any, released: Any) -> Any:
     raise AssertionError("the recipe asks for more than was released")
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])

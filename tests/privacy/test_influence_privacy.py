@@ -95,7 +95,7 @@ def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tables", [60, pytest.param(1500, marks=pytest.mark.audit)])
 def test_margins_have_sensitivity_one_and_neighbours_are_within_the_bound(
@@ -378,7 +378,7 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
     assert np.linalg.norm(gradient(problem, records, theta)) > problem.tolerance / 2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
@@ -416,7 +416,7 @@ def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("skewed", [False, True])
 def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) -> None:
@@ -532,7 +532,7 @@ def test_the_cost_counts_choice_test_and_release() -> None:
     assert (cost.delta, cost.rho_delta) == (2 * part.delta, part.delta)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
     rng = np.random.default_rng(3)

@@ -59,7 +59,7 @@ def worst(table: Any, step: Any) -> tuple[float, float]:
     return most, loss / registry.rho(step)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("family", "link"),
     [

@@ -30,7 +30,7 @@ def tables() -> dict[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("c", [0.5, 1.5, 3.0])
 @pytest.mark.parametrize("name", list(tables()))
 def test_no_pair_of_neighbours_loses_more_than_is_charged(name: str, c: float) -> None:

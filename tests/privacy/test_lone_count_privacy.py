@@ -83,7 +83,7 @@ def test_no_table_of_persons_with_several_rows_is_certified() -> None:
     assert not planned("crosstab 0", 2.0, m=3).lone
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("name", QUERIES)
 def test_only_what_is_one_count_rests_on_its_profile(name: str) -> None:
     plan = planned(name, 2.0)

@@ -108,7 +108,7 @@ def test_epsilon_is_attained(base: str) -> None:
     assert 0.999 <= np.ptp(gap) <= 1.0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 @pytest.mark.parametrize("c", [0.3, 7.0, 500.0, 5000.0])
 def test_the_law_is_that_of_the_definition(base: str, c: float) -> None:
@@ -138,7 +138,7 @@ SAMPLES = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", SAMPLES)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 def test_draws_have_the_law_and_not_a_wider_or_narrower_one(base: str, name: str) -> None:
@@ -170,7 +170,7 @@ def planned(tuning: Any, epsilon: Any, n: int, **more: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("tuning", "epsilon", "n"), [(2.0, 1.0, 20_000), (2.0, 0.1, 200), (1e5, 4.0, 20_000)]
 )

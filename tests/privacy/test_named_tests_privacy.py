@@ -69,7 +69,7 @@ def extreme_block(count: Any = ROWS) -> Any:
     return whole({name: v[:count] for name, v in people(count).items()})
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("kind", "query"), CASES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(
@@ -95,7 +95,7 @@ def test_a_plan_costs_what_its_parts_cost_together(kind: Any, query: Any) -> Non
     assert plan.passes == len(steps)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("kind", "query"), CASES)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(

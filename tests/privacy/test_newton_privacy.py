@@ -110,7 +110,7 @@ def worst_ratios(plan: Any, data: Any, rng: np.random.Generator, rows: Any) -> A
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("kind", ["plain", "collinear", "ties", "leverage"])
@@ -127,7 +127,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
         assert min(worst.values()) > 0.25
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "design",
     [

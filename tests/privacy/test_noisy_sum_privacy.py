@@ -31,7 +31,7 @@ tame = st.floats(-3, 3)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 @pytest.mark.parametrize("elements", [wild, tame])
 def test_no_pair_of_neighbours_loses_more_than_is_charged(kind: Any, elements: Any) -> None:
@@ -88,7 +88,7 @@ def test_no_other_pair_of_directions_loses_more(kind: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "part",
     [

@@ -70,7 +70,7 @@ def sums(step: SumStep, cells: dict[str, np.ndarray], absent: np.ndarray) -> np.
     return np.asarray(found, dtype=float)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_person_moves_the_sum_as_one_row_does_and_that_far(name: str) -> None:
     rng, plan = np.random.default_rng(4), plan_of(QUERIES[name])

@@ -110,7 +110,7 @@ meat is worst.
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", MIXES)
 def test_no_pair_loses_more_than_the_joint_price_and_one_loses_all_of_it(
@@ -132,7 +132,7 @@ COUNTED = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_record_that_is_counted_and_one_that_is_not(name: str, signed: bool) -> None:
@@ -166,7 +166,7 @@ def test_the_price_grows_with_every_part_and_with_all_of_them_alike() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("unit_rows", [1, 3])
 def test_all_rows_of_a_unit_together(unit_rows: int) -> None:
     step = step_of(2, 20, 10, 5, unit_rows=unit_rows)
@@ -178,7 +178,7 @@ wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("signed", [False, True])
 def test_no_pair_of_any_numbers_loses_more(signed: bool) -> None:
     step = step_of(2, 20, 8, 6, 5, signed=signed)

@@ -297,7 +297,7 @@ AUDIT = pytest.param(40, marks=pytest.mark.audit)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None:
@@ -306,7 +306,7 @@ def test_what_draws_can_lose_is_within_the_charge(kind: str, pairs: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("pairs", [4, AUDIT])
 @pytest.mark.parametrize("kind", CONDITIONAL)
 def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
@@ -321,7 +321,7 @@ def test_private_scales_lose_no_more_than_the_charge_at_what_was_drawn(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pairs", [2, AUDIT])
 @pytest.mark.parametrize("kind", [*OF_ROWS, *ONLY_OF_ROWS])
 def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) -> None:
@@ -329,7 +329,7 @@ def test_a_persons_rows_together_are_within_the_charge(kind: str, pairs: int) ->
     assert worst_share(planned(query, 3), 3, pairs, seed=8) >= min(floor, OF_PERSONS.get(kind, 1.0))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("pairs", [4, AUDIT])
 @pytest.mark.parametrize("kind", PER)
 def test_a_person_who_counts_as_one_row_is_within_the_charge(kind: str, pairs: int) -> None:
@@ -373,7 +373,7 @@ def delta_of(before: list[Call], after: list[Call], epsilon: float) -> float:
     return float(ndtr(mu / 2 - epsilon / mu) - np.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:

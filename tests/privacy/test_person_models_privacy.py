@@ -95,7 +95,7 @@ def distance(part: Any, a: Any, b: Any) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_persons_of_any_lengths_are_within_each_bound_and_the_whole_charge(name: str) -> None:
     plan = planned(name)
@@ -128,7 +128,7 @@ def last_step(name: str) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["poisson", "gamma"])
 def test_a_person_s_jacobian_is_bounded_as_a_sum(name: str) -> None:
     """A person at L against one without a row is half of what is billed; curvatures of one sign are

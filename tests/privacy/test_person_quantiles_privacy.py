@@ -50,7 +50,7 @@ def persons(cells: int, m: int) -> Iterator[np.ndarray]:
         yield np.array(rows, dtype=float)[:, None]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "m"),
@@ -85,7 +85,7 @@ def test_persons_cost_what_is_charged_on_every_small_table(
     assert (0.2 if m > 2 else 0.4) * part.rho < worst * RHO_UNITS <= part.rho
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("asked", [(0.5,), (0.02, 0.5, 0.99), tuple(k / 16 for k in range(1, 16))])
 def test_no_person_moves_selections_further_than_a_row(asked: tuple[float, ...]) -> None:
     """Level by level of the recursion, given the selections above: Σ L² over its sub-problems

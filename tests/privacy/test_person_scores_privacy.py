@@ -76,7 +76,7 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["huber", "squared"])
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_some_sums_as_far(loss: Any) -> None:

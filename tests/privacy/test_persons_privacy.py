@@ -229,7 +229,7 @@ def both(generator: np.random.Generator, visits: int, drugs: int) -> tuple[Rows,
     return rows, generator.integers(0, 6, drugs).astype(float).tolist()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("numbers", [(0, 1), (1, 0), (M, 2), (M + 1, 3), (2 * M, 0)])
 def test_a_person_of_linked_tables_changes_one_row_of_the_view(
     vault: Vault, tmp_path: Path, numbers: tuple[int, int]

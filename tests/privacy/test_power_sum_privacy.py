@@ -46,7 +46,7 @@ def farthest(part: Any, numbers: Any) -> float:
     return float(np.sqrt((squares[:, None] + squares - 2 * q.T @ q).max()))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*USED, *OTHERS])
 def test_all_pairs_are_within_the_sensitivity_and_one_attains_it(name: str) -> None:
     part = PowerSum((USED | OTHERS)[name], RHO)
@@ -62,7 +62,7 @@ def test_what_is_released_beside_the_first_power_costs_nothing(name: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("factor", [1.02, 1.5])
 @pytest.mark.parametrize("name", ["masked mean", "score and meat"])
 def test_factors_have_no_room_left(name: str, factor: float) -> None:

@@ -51,7 +51,7 @@ def test_a_margin_at_its_cap_passes() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("q", [0, 1, 2])
 def test_the_draws_have_that_law_and_no_other(q: int) -> None:
     epsilon, runs = EPSILON_UNITS // 2, 8000
@@ -114,7 +114,7 @@ def pairs(n: int, rng: np.random.Generator = None, number: Any = None) -> Iterat
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_margins_have_sensitivity_one_and_are_safe(name: str) -> None:
     rng, checked, margins = np.random.default_rng(4), 0, set()
@@ -131,7 +131,7 @@ def test_margins_have_sensitivity_one_and_are_safe(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name: str) -> None:
     part = PARTS[name]
@@ -148,7 +148,7 @@ def test_no_pair_of_tables_is_told_apart_by_more_than_is_charged(name: str) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_the_release_follows_the_law_that_was_attacked(name: str) -> None:
     part, table = PARTS[name], (0.0, 1.0, 5.0, 5.0, 8.0, 8.0, 12.0, 12.0, 12.0, 40.0)

@@ -38,7 +38,7 @@ def records() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("tau", [0.05, 0.25, 0.5, 0.9])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.audit) for k in (1, 2))])
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau: float, seed: int) -> None:
@@ -54,7 +54,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(tau: float,
     assert shares[GramSum] > 0.9
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("taus", [(0.5,), (0.25, 0.75)])
 def test_all_steps_together_lose_no_more_than_is_charged(taus: tuple[Any, ...]) -> None:

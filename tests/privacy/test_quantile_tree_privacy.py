@@ -30,7 +30,7 @@ FOUR = Grid(1.0, 4.0, integers=True)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "asked",
     [(0.5,), (0.25, 0.5, 0.75), pytest.param((0.05, 0.1, 0.9), marks=pytest.mark.audit)],

@@ -36,7 +36,7 @@ wild = st.one_of(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 def test_no_record_is_longer_than_the_limit(kind: Any) -> None:
     part = kind(size=SIZE, clip=1.7, rho=RHO)

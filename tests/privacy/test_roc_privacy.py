@@ -25,7 +25,7 @@ def extremes() -> dict[str, Any]:
     return {"y": y, "x": x, "k": k, "g": np.zeros(len(y)), "b": b, "m": np.clip(x, 0, 1)}
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_no_two_records_are_farther_apart_than_is_charged_and_some_are_as_far(

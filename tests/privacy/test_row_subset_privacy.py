@@ -84,7 +84,7 @@ def pairs(rng: np.random.Generator, places: Any, tries: int = 100) -> Iterator[A
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("inside", [0, 1, 3])
 def test_no_pair_of_neighbours_differs_by_more_than_is_charged(m: int, inside: int) -> None:

@@ -40,7 +40,7 @@ def test_no_pair_of_records_loses_more_than_is_charged_and_one_loses_it_all(unit
     assert 0.999 * part.rho <= worst <= part.rho
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("length", [1, 2, 30, 201])
 def test_the_first_positions_of_two_lines_are_the_farthest_at_any_length(length: int) -> None:
     part = RunningCounts(lines=3, length=length, rho=RHO)

@@ -59,7 +59,7 @@ WEAKEST = 0.5
 LEAST = 0.1
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("m", [GAPS, 1, 3])
 @pytest.mark.parametrize("name", FIRST)
 def test_no_two_units_are_farther_apart_than_a_step_is_charged(
@@ -132,7 +132,7 @@ SELECTED = {"quantiles", "iqr", "median", "m_estimate", "depth_median", "subsamp
 """Kinds that draw indices, or blocks: what these lose is measured by test_outside_audit.py."""
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", sorted({query["kind"] for query in QUERIES.values()} - SELECTED))
 def test_a_bound_that_is_weakened_in_any_kind_is_found(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -39,7 +39,7 @@ def audit(law: Any) -> Any:
     return max(worst_rho(law(a), law(b)) for a, b in neighbouring_scores())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rho", [1000, RHO_UNITS // 100, RHO_UNITS // 2, 4 * RHO_UNITS])
 def test_a_selection_costs_what_is_charged(rho: int) -> None:
     ladder = selection.ladder(rho)
@@ -49,7 +49,7 @@ def test_a_selection_costs_what_is_charged(rho: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("noise", [stats.laplace, stats.expon], ids=["laplace", "exponential"])
 def test_the_audit_rejects_other_noise(noise: Any) -> None:
     """The same scale with Laplace or one-sided exponential noise breaks ε²/8."""
@@ -110,7 +110,7 @@ def test_the_sampler_draws_the_exponential_mechanism() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("shift", [1, 3, 42, 43])
 def test_a_proposal_is_kept_with_its_own_probability(shift: int) -> None:
     """m 2^(−e)/⌈m 2^(−e)⌉ for mantissas near powers of two: a far index is not drawn too often."""

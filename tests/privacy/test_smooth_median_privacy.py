@@ -48,7 +48,7 @@ def beta_of(epsilon: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 12.0, 20.0])
 def test_the_worst_pair_is_within_delta_and_close_to_it(epsilon: float) -> None:
     first, second = worst_pair(epsilon, beta_of(epsilon))
@@ -90,7 +90,7 @@ def neighbours() -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_shift_and_ratio_of_every_pair_are_what_the_proof_needs(epsilon: float) -> None:
     part, beta = part_of(epsilon), beta_of(epsilon)

@@ -85,7 +85,7 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_all_steps_cost_what_is_charged(
     name: str,
@@ -115,7 +115,7 @@ def test_persons_of_any_lengths_are_as_near_as_is_billed_and_all_steps_cost_what
     assert name == "condition" or worst[GramSum, M, False] > 0.7
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_person_s_contributions_do_not_depend_on_anybody_else(name: str) -> None:
     steps = drive(planned(name).run(), block_of(*panel())).steps

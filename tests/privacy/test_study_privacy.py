@@ -106,7 +106,7 @@ def ratios(query: Any, data: Any, rows: Any, pairs: int = 25) -> Iterator[Any]:
         ]
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize(
     "kind", ["plain", "collinear", "one row", "leverage", "not numbers", "whitening", "empty"]
@@ -126,7 +126,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_the_search_attains_the_bounds_that_it_guards(query: Any) -> None:
     worst = {}

@@ -29,7 +29,7 @@ once in 10⁸⁰ runs.
 """
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.real_noise
 @pytest.mark.parametrize("kind", [DiscreteGaussian, Laplace])
 def test_noise_reaches_the_same_whole_numbers_from_every_value(kind: type) -> None:
@@ -40,7 +40,7 @@ def test_noise_reaches_the_same_whole_numbers_from_every_value(kind: type) -> No
     assert all(window <= each for each in found)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.real_noise
 @pytest.mark.parametrize("value", [0, 7, -7])
 def test_no_whole_number_is_left_out_at_a_large_scale(value: int) -> None:
@@ -70,7 +70,7 @@ def forced(levels: np.ndarray, ladder: selection.Ladder, wanted: int) -> Iterato
     yield 0
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("levels", SOME_LEVELS)
 def test_every_candidate_can_be_selected_at_any_levels(
     levels: tuple[int, ...], monkeypatch: pytest.MonkeyPatch

@@ -69,7 +69,7 @@ def steps(name: str, max_rows: int = 1) -> tuple[Any, list[Any]]:
             return plan, found
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_sums_attain_what_is_charged(name: str, max_rows: int) -> None:

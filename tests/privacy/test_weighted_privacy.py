@@ -84,7 +84,7 @@ def _with(table: Any, record: dict[str, float]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("what", ["huber", "squared", "tukey", "kernel", "offset"])
 def test_no_pair_of_records_is_farther_apart_than_the_noise_is_made_for(what: str) -> None:
     assert max(ratios(plan(what)).values()) <= 1 + 1e-12

@@ -34,7 +34,7 @@ def tree(asked: tuple[float, ...], rho: int) -> QuantileTree:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("asked", [(0.5,), (0.25, 0.5, 0.75)])
 def test_records_of_any_weight_cost_what_is_charged_on_small_tables(
     asked: tuple[float, ...],

@@ -75,7 +75,7 @@ def noise_for_one_row(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(noisy_sum, name, lambda part, f=right: f(replace(part, unit_rows=1)))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:
     query, floor = QUERIES[kind]
@@ -83,7 +83,7 @@ def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: st
     assert floor <= max(shares) <= 1 + ROUNDING
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["count", "mean"])
 def test_noise_for_one_row_is_rejected(
     pairs: dict[str, Pair], kind: str, monkeypatch: pytest.MonkeyPatch

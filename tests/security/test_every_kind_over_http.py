@@ -50,7 +50,7 @@ def test_every_kind_that_analysts_may_ask_is_asked() -> None:
     assert set(FIRST) == {kind.name for kind in KINDS if kind.for_analysts}
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(48)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_record_loses_no_more_than_is_charged(pair: Pair, name: str) -> None:
     assert share(pair, QUERIES[name], PRIVACY) <= 1 + ROUNDING

@@ -52,7 +52,7 @@ def broken(error: BaseException) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_an_answer_that_ends_in_an_exception_is_charged(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,7 @@ def test_an_answer_that_ends_in_an_exception_is_charged(
     assert spent(api) == pytest.approx(2 * once)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:
     for _ in range(3):
         assert api.post("/v1/releases", MEAN).status_code == 201
@@ -79,7 +79,7 @@ def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:
         assert restarted.ledger.verify(head) == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_query_that_finishes_revives_nobody(
     api: Api, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +105,7 @@ def test_a_query_that_finishes_revives_nobody(
     assert api.services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_nobody_is_lost_when_many_are_added_at_once(
     services: Services, installation: Installation
 ) -> None:
@@ -137,7 +137,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 ERRORS = [Unavailable("The vault is away."), RuntimeError("7"), MemoryError(), RecursionError()]
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("place", list(PLACES))
 @pytest.mark.parametrize("error", ERRORS, ids=lambda e: type(e).__name__)
 def test_no_error_comes_before_the_deadline(
@@ -211,7 +211,7 @@ def test_a_reservation_that_the_ledger_does_not_know_computes_nothing(services: 
         services.engine.execute(ready, forged)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_cost_is_estimated_without_a_look_at_the_rows(
     services: Services, installation: Installation
 ) -> None:
@@ -240,7 +240,7 @@ SCORES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_no_score_of_private_rows_comes_without_noise(api: Api) -> None:
     """What is computed from the same rows twice differs, and no measure of fit is there besides."""
     for name, query in SCORES.items():

@@ -82,7 +82,7 @@ def run(ready: Plan, seed: int) -> Any:
         engine.close()
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_a_reply_follows_from_what_was_released(
     services: Services, monkeypatch: pytest.MonkeyPatch, name: str
@@ -132,7 +132,7 @@ def test_the_replay_sees_a_leak(services: Services, monkeypatch: pytest.MonkeyPa
     assert run(ready, 1) != first
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_planning_any_kind_reads_no_row(
     services: Services, installation: Installation, name: str

@@ -234,7 +234,7 @@ def pair(
     return made
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_two_worlds_that_differ_in_one_person_say_the_same(pair: list[Installation]) -> None:
     first = hold(pair[0], None)
     second = hold(pair[1], first)
@@ -244,7 +244,7 @@ def test_two_worlds_that_differ_in_one_person_say_the_same(pair: list[Installati
     assert sum(lost > 0 for lost in losses) >= len(ASKED) // 2  # the person is there, and is seen
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 def test_every_size_is_the_declared_one(pair: list[Installation]) -> None:
     """The overlap of two tables (the sum of their sizes less that of the link) and the new persons
     of a wave were exact.

@@ -163,7 +163,7 @@ async def test_routes_of_the_api(keys: Any, applications: Any, role: Role) -> No
     assert asked > 10
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("site", "inside"), [("/console", Act.LOOK), ("/workbench", Act.ASK)])
 @pytest.mark.parametrize("role", Role)
 @in_a_loop
@@ -229,7 +229,7 @@ def test_commands_without_an_act_are_known() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("role", Role)
 def test_commands(
     keys: Any,

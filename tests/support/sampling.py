@@ -13,10 +13,10 @@ from zlib import crc32
 
 import pytest
 
-SLOW = 5
-"""They took a quarter of the suite's time. A fifth of those of each file, rounded, is kept in `make
-test`, and one at least where the file has no other test: most of them attack, or simulate, one
-mechanism or model in several ways, which the quick ones of the file look at by itself.
+SLOW = 8
+"""They took a quarter of the suite's time. An eighth of those of each file, rounded, is kept in
+`make test`, and one at least where the file has no other test: most of them attack, or simulate,
+one mechanism or model in several ways, which the quick ones of the file look at by itself.
 """
 
 COLLECTED = pytest.StashKey[dict[str, bool]]()

@@ -38,7 +38,7 @@ def test_somebody_without_a_key_is_who_the_provider_says(
     assert carol.roles == {Role.AUDITOR}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "claims",
     [

@@ -79,7 +79,7 @@ def test_a_token_of_the_provider_for_this_server_is_valid(
 NOW = int(SetClock().now().timestamp())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "claims",
     [

@@ -30,7 +30,7 @@ def excess(bound: Any, exact: Any) -> Any:
         return mpmath.mpf(str(bound)) / exact - 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("rho", "epsilon"),
     [
@@ -56,7 +56,7 @@ def test_far_out_nothing_is_certified() -> None:
     assert gaussian.delta_bound(1e-8, 1.0) == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> None:
@@ -76,7 +76,7 @@ def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> No
         assert exact[0] <= allowed < exact[1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "epsilon",
     [

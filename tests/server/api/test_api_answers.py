@@ -24,7 +24,7 @@ def api(services: Services, installation: Installation) -> Api:
     return Api(services, installation.keys["ana"])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "query",
     [{"kind": "count", "where": 'g == "a"'}, {"kind": "mean", "column": "m"}, FIT],
@@ -47,7 +47,7 @@ def test_a_release_is_what_its_plan_said_and_stays_what_it_was(
     assert made.content in blind.get("/v1/releases").content
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_the_fit_is_near_the_truth(api: Api) -> None:
     result = api.post("/v1/releases", request_body(FIT, epsilon=50, delta=1e-4)).json()["result"]
     at = result["terms"].index("x")
@@ -68,7 +68,7 @@ def test_the_same_key_is_one_charge_and_the_same_bytes(api: Api) -> None:
     assert api.get("/v1/budget").content == charged
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("prefer", ["", "respond-async"], ids=["waiting", "later"])
 def test_a_retry_after_a_change_of_the_policy_is_the_same_bytes(api: Api, prefer: str) -> None:
     """It was charged; a refusal would say that it was not."""
@@ -98,7 +98,7 @@ def test_without_a_key_every_request_is_charged(api: Api) -> None:
     assert len(ids) == 2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_key_belongs_to_its_analyst(api: Api, installation: Installation) -> None:
     other = Api(api.services, installation.analyst("cas", epsilon=1, delta=1e-5))
     headers = {"Idempotency-Key": "one"}
@@ -108,7 +108,7 @@ def test_a_key_belongs_to_its_analyst(api: Api, installation: Installation) -> N
     assert first.json()["id"] not in other.get("/v1/releases").text
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_24_racing_requests_against_a_budget_of_10(
     services: Services, installation: Installation
@@ -133,7 +133,7 @@ def test_24_racing_requests_against_a_budget_of_10(
     assert services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_racing_requests_with_one_key_are_one_charge(api: Api) -> None:
     async def race() -> list[httpx.Response]:
         async with api.client() as client:
@@ -150,7 +150,7 @@ def test_racing_requests_with_one_key_are_one_charge(api: Api) -> None:
     assert len(api.get("/v1/releases").json()["releases"]) == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_pages_of_releases(api: Api) -> None:
     made = [api.post("/v1/releases", request_body(epsilon=0.01)).json()["id"] for _ in range(5)]
     found, offset = [], 0
@@ -162,7 +162,7 @@ def test_pages_of_releases(api: Api) -> None:
     assert sorted(found) == sorted(made)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_the_budget_of_both_rules(api: Api, installation: Installation) -> None:
     basic = Api(api.services, installation.analyst("cas", epsilon=1, delta=1e-5))
@@ -186,7 +186,7 @@ def test_the_budget_of_both_rules(api: Api, installation: Installation) -> None:
     assert 99 < account.remaining.epsilon < 100
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_only_granted_data_sets_are_listed(api: Api, installation: Installation) -> None:
     def names(who: str) -> list[str]:
         found = Api(api.services, installation.keys[who]).get("/v1/datasets").json()
@@ -217,7 +217,7 @@ def test_only_granted_data_sets_are_listed(api: Api, installation: Installation)
     }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_keys(api: Api) -> None:
     good = api.key or ""
     refusals = []

@@ -134,7 +134,7 @@ def refused(api: Api, content: bytes, status: int, code: str, **headers: str) ->
         assert len(reply.text) < 600
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("query", "code"), [q[1:] for q in BAD_QUERIES], ids=[q[0] for q in BAD_QUERIES]
 )
@@ -145,14 +145,14 @@ def test_bad_queries(api: Api, query: Any, code: str) -> None:
     refused(api, json.dumps(body).encode(), 422, code)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("privacy", [p[1] for p in BAD_PRIVACY], ids=[p[0] for p in BAD_PRIVACY])
 def test_bad_privacy(api: Api, privacy: str) -> None:
     content = '{"dataset": "people", "query": {"kind": "count"}, "privacy": ' + privacy + "}"
     refused(api, content.encode(), 422, "invalid_privacy")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("content", [b[1] for b in BAD_BODIES], ids=[b[0] for b in BAD_BODIES])
 def test_bad_bodies(api: Api, content: bytes) -> None:
     refused(api, content, 422, "invalid_request")
@@ -205,7 +205,7 @@ def test_absent_and_forbidden_are_the_same_reply(api: Api) -> None:
     assert {status for status, _, _ in absent} == {404}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["\x00", "a\ud800", "../people", "x" * 129, "people\n", "PEOPLE"])
 def test_hostile_names(api: Api, name: str) -> None:
     content = json.dumps(request_body() | {"dataset": name}).encode()

@@ -41,7 +41,7 @@ def plan(api: Api, *asked: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("rule", "query", "delta"),
     [
@@ -60,7 +60,7 @@ def test_delta_is_a_tenth_of_what_the_account_that_is_charged_for_it_allows(
     assert made["guarantee"]["delta"] == delta
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rule", ["zcdp", "basic"])
 def test_ten_requests_with_the_default_fit_and_no_more(
     rule: str, installation: Installation, services: Services
@@ -129,7 +129,7 @@ def installation_again(services: Services, delta: float) -> None:
     )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("rule", ["zcdp", "basic"])
 @pytest.mark.parametrize("query", [COUNT, SMOOTH], ids=["count", "smooth"])
 @pytest.mark.parametrize("epsilon", [0.9, 1.01, 1.2, 2.5])

@@ -46,7 +46,7 @@ def test_two_keys_are_none(api: Api, installation: Installation) -> None:
             assert (reply.status_code, reply.json()["code"]) == (401, "unauthorized")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("method", "path"), ANALYST_ROUTES)
 def test_a_curator_s_key_asks_nothing_about_rows(
     services: Services, method: str, path: str

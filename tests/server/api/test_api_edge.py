@@ -40,7 +40,7 @@ def lines(log: io.StringIO) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_every_reply_has_the_headers(api: Api) -> None:
     for path in ("/healthz", "/v1/budget", "/nothing", "/openapi.json"):
         headers = api.get(path).headers
@@ -50,7 +50,7 @@ def test_every_reply_has_the_headers(api: Api) -> None:
         assert "access-control-allow-origin" not in headers
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_log_line_has_public_fields_only(api: Api, log: io.StringIO) -> None:
     made = api.post("/v1/releases", request_body({"kind": "mean", "column": "y"}))
     api.get("/v1/datasets/people")
@@ -114,7 +114,7 @@ def test_a_database_that_is_away_is_503(api: Api, monkeypatch: pytest.MonkeyPatc
     assert (reply.status_code, reply.json()["code"]) == (503, "unavailable")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_an_exception_in_a_computation_is_a_failed_release(
     api: Api, log: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:

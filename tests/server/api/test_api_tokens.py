@@ -111,7 +111,7 @@ def test_a_provider_that_is_away_is_said_to_be(services: Services, provider: Pro
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("of", ["staff", "everybody"])
 def test_a_second_factor_can_be_asked_for(
     installation: Installation, provider: Provider, of: str

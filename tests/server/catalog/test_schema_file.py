@@ -154,7 +154,7 @@ BAD_FILES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("text", "message"), BAD_FILES.items(), ids=range(len(BAD_FILES)))
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(CuratorError, match=r"\.$") as refused:

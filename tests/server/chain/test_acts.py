@@ -102,7 +102,7 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
     assert world.ledger.verify() == []
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_edit_of_every_column_is_named(world: World, engine: Engine, name: str) -> None:
     table = next(t for t in chained_tables() if t.name == name)
@@ -127,7 +127,7 @@ def _subject(table: Table, key: dict[str, Any]) -> str:
     return ":".join([str(table.info["chained"]), *map(str, key.values())])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_row_that_was_added_or_deleted_is_named(world: World, engine: Engine, name: str) -> None:
     table = next(t for t in chained_tables() if t.name == name)
@@ -164,7 +164,7 @@ def test_a_row_edited_back_to_an_older_state_is_named(world: World, engine: Engi
     assert "is not what its last entry says" in problem
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_what_a_row_cannot_hold_is_found_without_an_exception(world: World, engine: Engine) -> None:
     if engine.dialect.name != "sqlite":
         return  # PostgreSQL's columns hold their types only

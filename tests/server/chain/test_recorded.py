@@ -108,7 +108,7 @@ VERSION = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", VERSION)
 def test_an_edited_version_makes_no_plan_and_opens_no_reader(
     world: World, engine: Engine, edit: Callable[..., None], name: str
@@ -232,7 +232,7 @@ LAUNDERED = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", LAUNDERED)
 def test_an_act_does_not_record_what_somebody_has_edited(
     world: World, edit: Callable[..., None], name: str

@@ -171,7 +171,7 @@ def spend(services: Services) -> None:
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("rule", "right", "wrong"),
     [("basic", "--epsilon", "--rho"), ("zcdp", "--rho", "--epsilon")],

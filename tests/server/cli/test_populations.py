@@ -125,7 +125,7 @@ def test_a_capacity_is_filled_and_widened(folder: Path) -> None:
     assert "a declared capacity" in run("population", "list")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("schema", "text"), [("visits", FIRST), ("people", "id,age\ncy,1\nbob,2\n"), ("rows", FIRST)]
 )
@@ -172,7 +172,7 @@ def test_one_cap_is_of_one_unit(folder: Path) -> None:
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [

@@ -75,7 +75,7 @@ def mean(settings: Settings) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres), "parquet"]
 )
@@ -174,7 +174,7 @@ def test_objects_of_several_rows_a_person_are_refused_as_files_are(
     assert json.loads(run("dataset", "list", "--json")[0]) == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("options", "words"),
     [

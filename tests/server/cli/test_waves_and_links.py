@@ -193,7 +193,7 @@ def test_rows_of_nobody_are_appended_as_they_come(folder: Path) -> None:
     assert [x for batch in rows for x in batch] == [1.0, 2.0, 3.0, 9.0]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("wave", "problem"),
     [
@@ -265,7 +265,7 @@ def test_a_link_reads_the_versions_that_it_was_made_of(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("tables", "problem"),
     [

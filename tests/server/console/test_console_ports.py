@@ -20,7 +20,7 @@ def status(application: object, path: str, **headers: str) -> int:
     return asyncio.run(get()).status_code
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("path", ["/console", "/console/", "/console/sign-in", "/console/ledger"])
 def test_the_console_is_on_one_port(services: Services, path: str) -> None:
     there = 200 if path == "/console/sign-in" else 303

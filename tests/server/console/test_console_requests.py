@@ -145,7 +145,7 @@ def test_signing_in_leads_nowhere_else(desk: Desk, web: httpx.Client) -> None:
         assert (reply.status_code, reply.headers["location"]) == (303, place)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("path", FORMS)
 def test_a_form_needs_the_token_of_its_session(desk: Desk, path: str) -> None:
     with (

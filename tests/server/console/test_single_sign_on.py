@@ -140,7 +140,7 @@ def test_a_reply_belongs_to_the_browser_that_began(world: World) -> None:
     assert not is_inside(world.browser())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "changed",
     [
@@ -186,7 +186,7 @@ CLAIMS = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_token_that_says_something_else_opens_nothing(world: World, name: str) -> None:
     link(world.desk.services, world.provider, "ana", "s-ana")
@@ -223,7 +223,7 @@ def test_the_unknown_are_told_what_to_have_linked(world: World) -> None:
     assert "--oidc-subject &#39;" in reply.text  # one word for the shell of whoever copies it
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "place", ["https://evil.example/", "//evil.example", "/v1/x", "/console/\n"]
 )

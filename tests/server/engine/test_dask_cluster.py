@@ -248,7 +248,7 @@ def certificates(security: Any, folder: Any) -> Any:
     return dask_cluster.Certificates(*paths)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("address", "words"),
     [

@@ -87,7 +87,7 @@ def totals(step: Any = STEP, **changes: Any) -> Any:
     return found
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("block_rows", [1, 64, 8192, N])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_integer_sums_do_not_depend_on_blocks_or_threads(block_rows: int, threads: int) -> None:
@@ -115,7 +115,7 @@ def sums_by_hand(subset: Any) -> Any:
     return registry.encode_all(STEP.parts, STEP.map_fn(block))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("block_rows", [1, 64, 8192])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def sums_of_groups() -> Any:
     return found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("block_rows", [1, 64, 8192])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("release", ["", "of one release"])

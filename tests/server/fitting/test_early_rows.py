@@ -176,7 +176,7 @@ def test_sums_of_a_part_are_made_those_of_all_records() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 def test_without_noise_it_comes_to_the_fit_on_all_rows(table: Any, loss: str) -> None:
     plan = linear_plan(table, numerics(2), HUGE_RHO, loss=loss)

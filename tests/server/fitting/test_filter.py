@@ -63,7 +63,7 @@ def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("error", "shape"), [(0.2, 0.0), (0.0, 0.2), (0.15, 0.15)])
 def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape: float) -> None:
     """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three

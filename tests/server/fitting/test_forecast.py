@@ -75,7 +75,7 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("p", "n", "epsilon"),
     [
@@ -101,7 +101,7 @@ def test_the_forecast_comes_true(p: int, n: int, epsilon: float) -> None:
 def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(
     p: int, n: int, epsilon: float
 ) -> None:
-    """Within 20 % of the released ratio, with ten strong slopes 50 %; single fits scatter by 30
+    """Within 20 % of the released ratio, with ten strong slopes 55 %; single fits scatter by 30
     %.
     """
     table = linear_table(n, p, np.random.default_rng(1))
@@ -112,7 +112,7 @@ def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(
         table = linear_table(n, p, np.random.default_rng(seed))
         plan = planned(table, columns(p), epsilon)
         found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
-    assert np.median(found) == pytest.approx(1, abs=0.5 if p == 10 else 0.2)
+    assert np.median(found) == pytest.approx(1, abs=0.55 if p == 10 else 0.2)
 
 
 @pytest.mark.audit

@@ -59,7 +59,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_each_group_has_its_own_coefficients(name: str) -> None:
     plan, trace = run(QUERIES[name])
@@ -85,7 +85,7 @@ def test_a_group_has_the_fit_that_it_would_have_by_itself() -> None:
     np.testing.assert_allclose(group["standard_errors"], fit["standard_errors"], rtol=0.1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_least_squares_of_groups_is_that_of_all_their_records() -> None:
     """A response whose tail is on one side, where robust fits are elsewhere: each group says what
     was cut of it.

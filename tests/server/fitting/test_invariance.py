@@ -118,7 +118,7 @@ def same(first: Any, second: Any, tolerance: float = 0.15) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_any_level_may_be_the_reference(family: str) -> None:
     table = base_table()
@@ -129,7 +129,7 @@ def test_any_level_may_be_the_reference(family: str) -> None:
     same(common, rare)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_units_and_centres_do_not_matter(family: str) -> None:
     table = base_table()
@@ -146,7 +146,7 @@ def test_units_and_centres_do_not_matter(family: str) -> None:
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_interaction_may_be_of_uncentred_columns(family: str) -> None:
     """x·z about 0 and about (30, 50), where x, z and xz are nearly collinear."""

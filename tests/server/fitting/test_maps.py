@@ -140,7 +140,7 @@ def arrays_of(map_fn: Any, data: Any) -> Any:
         return tuple(map(multiplied, map_fn(data)))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("rows", [1, 64, 8192])
 def test_contributions_do_not_depend_on_the_block_size(mask: str, rows: int) -> None:
@@ -167,7 +167,7 @@ def same_in_pieces(map_fn: Any, data: Any, rows: Any) -> None:
         assert values.flags.c_contiguous
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rows", [64, 8192])
 def test_the_sums_of_a_whole_fit_do_not_depend_on_the_block_size(rows: int) -> None:
     data = block()

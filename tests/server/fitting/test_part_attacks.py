@@ -159,7 +159,7 @@ def attack(step: Any, table: Any) -> Any:
     return np.array(found)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("slopes", SLOPES)
 @pytest.mark.parametrize("model", MODELS)
 def test_no_two_records_are_farther_apart_than_a_part_is_made_for(
@@ -189,7 +189,7 @@ def test_a_signed_jacobian_is_beyond_the_bound_of_one_that_is_not() -> None:
     assert gaps.max() > 1.02 * sqrt(2) * part.clip**2
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("model", FAMILIES)
 def test_parts_of_a_generalised_model_come_to_their_clips(model: str) -> None:
     """Somewhere between flat and steep a record's score and curvature are their bounds."""

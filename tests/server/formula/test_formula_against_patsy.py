@@ -38,7 +38,7 @@ def in_some_order(matrix: np.ndarray) -> np.ndarray:
     return rounded[np.lexsort(rounded.T[::-1])]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "terms",
     [

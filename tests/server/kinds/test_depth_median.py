@@ -38,7 +38,7 @@ def gaussian(n: int, d: Any, seed: int = 0) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scale", ["iqr", "mad", "trimmed"])
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_it_replies_near_the_centre_in_the_units_of_the_data(scale: str, d: int) -> None:

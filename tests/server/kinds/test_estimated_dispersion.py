@@ -76,7 +76,7 @@ def test_without_noise_it_is_near_maximum_likelihood() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("alpha", "n", "more"),
     [(2.0, 4000, {"where": "x0 < 1.5"}), (0.5, 5000, {"weights": "a"})],

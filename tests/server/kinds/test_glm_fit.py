@@ -62,7 +62,7 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_it_solves_the_estimating_equation(family: str, case: str) -> None:
@@ -81,7 +81,7 @@ def test_without_noise_it_solves_the_estimating_equation(family: str, case: str)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_target_is_the_quasi_likelihood_fit_with_its_weights(family: str) -> None:
     """Cantoni & Ronchetti's equation, solved by a code that agrees with R, in raw units."""
@@ -159,7 +159,7 @@ def test_the_curvature_is_the_derivative_of_the_mean_score(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_leverage_points_move_it_little(family: str) -> None:
     table = table_of(family, 20_000)
@@ -175,7 +175,7 @@ def test_leverage_points_move_it_little(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_result_has_its_keys_and_its_intervals_cover(family: str) -> None:
     inside = []
@@ -226,7 +226,7 @@ KINDS = (
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_table_raises(family: str, kind: str) -> None:
@@ -242,7 +242,7 @@ def test_no_table_raises(family: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("kind", ["a constant column", "a category with one record"])
 def test_a_direction_without_information_is_said_to_be_so(family: str, kind: str) -> None:
@@ -298,7 +298,7 @@ def test_responses_that_do_not_suit_are_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", ["poisson", "gamma"])
 def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     family: str, monkeypatch: pytest.MonkeyPatch
@@ -319,7 +319,7 @@ def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("n", "given"), [(500, False), (8000, True)])
 def test_a_fit_that_may_be_on_the_bend_of_a_log_link_has_no_interval(
     n: int, given: bool, monkeypatch: pytest.MonkeyPatch

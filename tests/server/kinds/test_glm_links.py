@@ -33,7 +33,7 @@ LINKS = ("probit", "cloglog", "log")
 REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("link", LINKS)
 def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
     data = table(np.random.default_rng(3), 20_000, link)
@@ -62,7 +62,7 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     ("n", "epsilon"), [(2000, 4.0), pytest.param(10_000, 1.0, marks=pytest.mark.audit)]

@@ -65,7 +65,7 @@ def test_the_solver_with_a_cut_solves_the_truncated_equation() -> None:
     assert np.max(np.abs(X.T @ (psi * family.gain(eta)))) < 1e-8 * len(y)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"tuning": 1.2}, {"intercept": False}])
 def test_without_noise_it_solves_its_target(more: dict[str, Any]) -> None:
@@ -101,7 +101,7 @@ def test_outlying_counts_have_a_bounded_influence() -> None:
     assert np.max(np.abs(likely[1] - likely[0])) > 0.5
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", [NB, "poisson", "gamma", "binomial"])
 def test_only_planned_constants_depend_on_the_number_of_records(family: str) -> None:
     """By default the tuning constant and the radius are the family's, whatever n, ε and the profile

@@ -184,7 +184,7 @@ def test_the_covariance_under_test_is_the_reply_s() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
     table = table_of(family, 20_000, np.random.default_rng(4))
@@ -195,7 +195,7 @@ def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test: str) -> None:
@@ -220,7 +220,7 @@ def test_a_table_of_terms_and_what_is_not_estimable() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_table_raises(family: str, test: str) -> None:

@@ -77,7 +77,7 @@ def replied(plan: Any, block: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("skewed", [True, False])
 def test_a_regression_is_close_to_its_exact_fit(profile: bool, skewed: bool) -> None:
@@ -158,7 +158,7 @@ def test_few_records_have_no_reply_and_the_forecast_says_so() -> None:
     assert large.column_ms > small.column_ms
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_degenerate_tables_have_no_reply_and_no_exception(loss: str) -> None:
     base = table_of(3000, loss=loss)
@@ -184,7 +184,7 @@ def test_what_has_no_proof_is_refused(loss: str, why: str) -> None:
         plan_of(table, loss, design=designs.get(why), **fields.get(why, {}))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
 def test_the_asymptotic_calibration_names_its_assumptions_and_hides_its_scale(loss: str) -> None:
     table = table_of(N, 4, loss=loss)

@@ -75,7 +75,7 @@ def log_likelihood(family: str, X: Any, y: Any, b: Any) -> Any:
     return np.log(np.maximum(cells[rows, y], 1e-300))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: str) -> None:
@@ -102,7 +102,7 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> None:
     rng, held, ratios = np.random.default_rng(6), [], []
@@ -122,7 +122,7 @@ def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
     """A regressor that is constant in the table, and so is nothing beside the intercept."""
@@ -139,7 +139,7 @@ def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
     table = people(np.random.default_rng(8), 4000, family)

@@ -73,7 +73,7 @@ def near(result: Any, reference: Any, most: float = 0.25) -> None:
     assert np.array(result["standard_errors"]) == pytest.approx(reference.bse, rel=0.12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("family", "link"), REFERENCE)
 def test_without_noise_it_is_maximum_likelihood(family: str, link: Any) -> None:
     table = table_of(family)
@@ -113,7 +113,7 @@ def test_it_is_of_the_records_in_use_with_their_offset() -> None:
     near(result, reference(table, REFERENCE["poisson", None], table["x0"] > -0.5, table["t"]))
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("family", ["binomial", "gamma"])
 def test_the_reply_says_what_the_cut_takes_and_costs_what_is_planned(
     family: str, monkeypatch: Any

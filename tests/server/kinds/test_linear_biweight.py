@@ -58,7 +58,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
 def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, asked, more = CASES[case]
@@ -153,7 +153,7 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])
 def test_no_table_raises(case: str, epsilon: float) -> None:

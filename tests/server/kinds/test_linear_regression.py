@@ -103,7 +103,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
 def test_without_noise_it_solves_the_estimating_equation(case: str) -> None:
     make, columns, more = CASES[case]
@@ -214,7 +214,7 @@ def test_directions_are_in_the_units_of_the_coefficients() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("make", "columns", "unknown"), EMPTY_DIRECTIONS)
 def test_a_direction_without_information_is_said_to_be_so(
     make: Callable[..., Any], columns: list[Any], unknown: list[Any]
@@ -244,7 +244,7 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("epsilon", [0.05, 20.0])

@@ -203,7 +203,7 @@ def plan_errors(plan: Any) -> list[Any]:
     return [plan.forecast[f"{kind}_standard_error"] for kind in ("sampling", "privacy")]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 50.0])
 @pytest.mark.parametrize("profile", [True, False])
 @pytest.mark.parametrize("kind", ["constant", "one", "two", "nobody", "not finite", "ends"])

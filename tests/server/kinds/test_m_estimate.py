@@ -24,7 +24,7 @@ def huber(x: Any, c: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 @pytest.mark.parametrize("draws", [15, pytest.param(50, marks=pytest.mark.audit)])
 def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str, draws: int) -> None:

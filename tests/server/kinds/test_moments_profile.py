@@ -77,7 +77,7 @@ def test_counts(where: str | None, truth: float) -> None:
     assert found["n"] == n
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("where", [None, 'g != "b"'])
 def test_means_cover_the_population_mean(where: str | None) -> None:
     n, hits, runs = 2000, 0, 300
@@ -119,7 +119,7 @@ def test_the_profile_finds_quantiles_counts_and_missing_cells() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("max_rows", [1, 2])
 @settings(max_examples=60, deadline=None)
 @given(

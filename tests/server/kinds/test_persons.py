@@ -137,7 +137,7 @@ def maximum_likelihood(table: Any, absent: Any, family: Any) -> Any:
     return beta, *errors
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", ["binomial", "poisson"])
 def test_without_noise_a_glm_has_errors_by_person(family: Any) -> None:
     table, absent = panel(1)
@@ -179,7 +179,7 @@ DECLINED = (
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [k for k in by_name().values() if k.for_analysts])
 def test_what_takes_rows_as_independent_is_declined(kind: Any) -> None:
     """Each example of each kind: planned where a person's rows may be alike, or declined with what

@@ -92,7 +92,7 @@ def size(result: Any) -> int:
     return len(json.dumps(result, separators=(",", ":")).encode())
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("query", EXAMPLES)
 def test_a_reply_is_as_long_as_what_it_says(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
     seed_noise(monkeypatch, repr(query))

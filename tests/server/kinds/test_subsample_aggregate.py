@@ -54,7 +54,7 @@ def planned(
     return plan(facts, SubsampleAggregateQuery(model, **fields), Privacy(epsilon, 1e-6))
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("model", "truth", "correction"),
     [

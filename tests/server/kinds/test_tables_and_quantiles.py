@@ -219,7 +219,7 @@ def test_what_cannot_be_tabulated_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("max_rows", [1, 2])
 @settings(max_examples=80, deadline=None)
 @given(

@@ -132,7 +132,7 @@ def test_a_weighted_logit_is_that_of_statsmodels() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", ["poisson", "negative_binomial"])
 def test_an_exposure_makes_rates(family: str) -> None:
     more: Any = {"dispersion": 0.01} if family == "negative_binomial" else {}
@@ -168,7 +168,7 @@ def test_a_narrow_upper_bound_costs_less() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("rows", [61, 977])
 def test_sums_do_not_depend_on_the_block_size(rows: int) -> None:
     table = survey()

@@ -107,7 +107,7 @@ def changed(connection: Connection, table: Table, name: str, row: dict[str, obje
     return is_named
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_every_column_of_every_table_is_named_or_cannot_matter(
     ledger: Ledger, engine: Engine
 ) -> None:
@@ -134,7 +134,7 @@ other states it is checked, as the next test shows.
 """
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ["start_ms", "duration_ms", "lease", "lease_until_ms"])
 def test_when_a_reply_is_shown_is_under_the_chain(
     ledger: Ledger, engine: Engine, name: str

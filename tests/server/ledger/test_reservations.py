@@ -190,7 +190,7 @@ def test_a_release_that_was_settled_meanwhile_is_not_taken_over(
         assert not repository.take_lease(connection, found, lease="mine", until_ms=2**40)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "change",
     [

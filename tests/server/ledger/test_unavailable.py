@@ -74,7 +74,7 @@ def _terminate(engine: Engine, pid: int) -> None:
         other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "step", ["reserve", "resume", "queue", "begin", "take_over", "queue_again"]
 )

@@ -92,7 +92,7 @@ def test_an_untouched_ledger_is_in_order(tampered: Callable[..., list[str]]) -> 
     assert tampered() == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("value", ["X'FF00'", "4.5", "replace(hex(zeroblob(50000)), '0', '[')"])
 def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], value: str) -> None:
     """Bytes, fractions and deep nesting in any column: words, and no exception."""
@@ -102,7 +102,7 @@ def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], valu
         assert tampered(change) != [], (table, column)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("table", "column"), COLUMNS)
 def test_a_changed_column_is_found(
     tampered: Callable[..., list[str]], table: str, column: str

@@ -99,7 +99,7 @@ def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> No
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("equation", "b", "truth"),
     [("binomial", 40, 0.6), ("gamma", 12, 0.6), ("location_scale", 12, 1)],

@@ -86,7 +86,7 @@ def changes(first: Any, second: Any) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("least", [1000, pytest.param(10_000, marks=pytest.mark.audit)])
 def test_bounds_and_their_shift_on_many_pairs(name: str, least: int) -> None:

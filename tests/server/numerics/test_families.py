@@ -53,7 +53,7 @@ def test_moments_of_discrete_families_are_the_sums(family: Any, c: float) -> Non
         np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("phi", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize("unit", [0.05, 0.7])
 @pytest.mark.parametrize("c", TUNINGS)
@@ -93,7 +93,7 @@ def test_without_tuning_the_score_is_that_of_maximum_likelihood(family: Any) -> 
     np.testing.assert_allclose(family.residual(y, ETA), residual, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", [Binomial(), Poisson(), Gamma(0.4), NegativeBinomial(0.4)])
 def test_values_do_not_depend_on_the_block(family: Any) -> None:
     rng = np.random.default_rng(1)

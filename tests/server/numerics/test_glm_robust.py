@@ -64,7 +64,7 @@ def check(name: Any, X: Any, y: Any, family: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [k for k in ENTRIES if k.startswith("epilepsy")])
 def test_poisson_agrees_with_r(name: str) -> None:
     check(name, *epilepsy(), Poisson())
@@ -100,7 +100,7 @@ FAMILIES = [Binomial(), Poisson(), Gamma(0.3)]
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 @pytest.mark.parametrize("c", [1.2, 2.0, inf])
 def test_fisher_consistent_at_the_model(family: Any, c: float) -> None:
@@ -121,7 +121,7 @@ def test_without_the_correction_it_would_not_be_consistent() -> None:
     assert abs(a) / fit.family.dispersion**0.5 > 10 * fit.standard_errors[0]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 def test_information_is_the_expected_derivative_of_the_score(family: Any) -> None:
     X, y, beta = table(family, n=200_000)

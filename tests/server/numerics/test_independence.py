@@ -19,7 +19,7 @@ def test_without_noise_it_is_pearsons() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("n", "sd"), [(500, 5.0), (500, 20.0), (5000, 50.0)])
 def test_the_level_holds_with_noise_and_would_not_without_it(n: int, sd: float) -> None:
     rng = np.random.default_rng(7)
@@ -43,7 +43,7 @@ def test_hopeless_tables_have_a_p_value() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("sd", [0.5, 2.0, 10.0])
 def test_the_simulated_level_holds_where_cells_have_few_records(sd: float) -> None:
     """600 tables of 100 records: a level of .05 has a standard error of .009; that of χ² is .05 to

@@ -7,7 +7,7 @@ import pytest
 from reticent_server.numerics.lengths import squared_lengths
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("size", [1, 2, 5, 11, 64])
 @pytest.mark.parametrize("padding", [0, 8])
 def test_a_column_s_length_does_not_depend_on_its_block(size: int, padding: int) -> None:

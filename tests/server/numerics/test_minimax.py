@@ -66,7 +66,7 @@ def value_at(program: Any, x: Any) -> Any:
     return max(max(dot(u, x) - low, high - dot(u, x)) / s for u, low, high, s in ends)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [1, 2, 3, 5, 8])
 def test_optima_are_exact(d: int) -> None:
     """The point has the value, and multipliers prove that no point has less."""
@@ -108,7 +108,7 @@ def test_blands_rule_ends_too_and_finds_the_same(d: int, monkeypatch: pytest.Mon
         monkeypatch.setattr(minimax, "MOST_PIVOTS", 0)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("d", range(1, 9))
 def test_all_planned_directions_have_a_basis_whatever_the_data(d: int) -> None:
     for number in {2 * d, 2 * d + 1, 40, 500, MOST_DIRECTIONS}:

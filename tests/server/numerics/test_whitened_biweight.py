@@ -33,7 +33,7 @@ def fitted(X: Any, y: Any, whitened: Any = None) -> tuple[Any, Any]:
     return start, fit_whitened_biweight(X, y, 4.685, start, **SIZES)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("whitened", [None, 3])
 def test_it_solves_all_three_equations(whitened: int | None) -> None:
     X, y = made_up(2000)

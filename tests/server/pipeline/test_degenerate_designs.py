@@ -93,7 +93,7 @@ FORMULAS = {
 MASKS = {"all": None, "nobody": "x > 4.99", "hardly anybody": "rare == 1"}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("formula", FORMULAS.values(), ids=FORMULAS)
 def test_every_degenerate_design_is_answered(formula: str) -> None:
     for epsilon, profile in ((0.05, True), (50.0, False)):
@@ -104,7 +104,7 @@ def test_every_degenerate_design_is_answered(formula: str) -> None:
         assert [i == [None, None] for i in result["confidence_intervals"]] == flagged
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("n", [1, 4, N])
 def test_few_records_and_empty_masks_are_answered(n: int, mask: str | None) -> None:

@@ -300,7 +300,7 @@ AUDIT = pytest.param(True, marks=pytest.mark.audit)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(8)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
@@ -317,7 +317,7 @@ def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
     assert replies > 5
 
 
-@pytest.mark.sample(40)
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("kind", QUERIES)
@@ -334,7 +334,7 @@ def test_any_bounds_and_parameters_are_refused_or_give_a_mechanism_that_replies(
             refused_or_replied(facts, query, 4.0, 1e-6, only=only)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_a_profile_of_any_bounds_is_a_reply(bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "_cost", billed)

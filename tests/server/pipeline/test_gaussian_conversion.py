@@ -134,7 +134,7 @@ def charged(services: Services, analyst: Principal, by: str, ask: Ask = ASK) -> 
     return plan
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("by", KEPT)
 def test_an_abandoned_release_is_computed_by_the_conversion_that_it_was_charged_by(
     installation: Installation, by: str

@@ -32,7 +32,7 @@ def account(rule: Rule, primary: int, secondary: int) -> Balance:
     return Balance("a", "ana", "example", "example", rule, 0, 0, cap, Amounts(0, 0))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("query", QUESTIONS, ids=lambda query: query.kind)
 def test_no_plan_costs_less_than_the_least(query: Query, epsilon: float) -> None:

@@ -94,14 +94,14 @@ def test_the_data_set_is_described_the_same(served: list[Services]) -> None:
     assert sources[0] == sources[1] == sources[2]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_is_planned_the_same(served: list[Services], name: str) -> None:
     found = [public(plan_of(services, name)) for services in served]
     assert found[0] == found[1] == found[2]
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_that_is_planned_has_an_answer_with_the_number_of_persons(
     served: list[Services], name: str
@@ -154,7 +154,7 @@ def with_gaps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         yield services
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_is_answered_or_refused_where_places_are_empty(
     with_gaps: Services, name: str

@@ -286,7 +286,7 @@ def test_an_overrun_tells_its_octave_only() -> None:
     assert shown_after_ms(10, 61, 141.0) == 280
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [400, 10**4, 10**6, 10**8])
 def test_every_example_is_expected_before_the_plans_own_deadline(n: int) -> None:
     plans = example_plans(n, first=False)

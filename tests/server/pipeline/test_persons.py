@@ -75,7 +75,7 @@ def body(query: dict[str, Any], dataset: str = "visits", **privacy: float) -> di
     return {"dataset": dataset, "query": query, "privacy": privacy or {"epsilon": 2.0}}
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(32)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     asked = body(QUERIES[name] | {"persons": FEATURES})
@@ -95,7 +95,7 @@ def test_every_kind_answers_about_persons(api: Api, name: str) -> None:
     assert release["guarantee"]["unit"] == "person"
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_question_about_persons_is_that_about_one_row_each(services: Services, name: str) -> None:
     """The same parts as on the table `people`, so the same noise: nothing is multiplied by m."""
@@ -146,7 +146,7 @@ def test_the_columns_of_a_view_are_free_to_see(api: Api) -> None:
     assert view["profile"] is None
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("dataset", "persons", "code"),
     [

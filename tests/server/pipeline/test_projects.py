@@ -92,7 +92,7 @@ def spent(services: Services, holder: str) -> int:
     return next(b.spent.primary for b in services.ledger.all_balances() if b.account == account)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_project_pays_for_its_members_and_their_own_budgets_stay(
     services: Services, who: Who
 ) -> None:
@@ -125,7 +125,7 @@ def _records(services: Services) -> list[Any]:
         return list(all_releases(connection))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_nobody_sees_another_s_project(services: Services, who: Who) -> None:
     """Not the project, not its budget, not its request, not a member's releases; and not that it
@@ -166,7 +166,7 @@ def test_filing_tells_nothing_about_what_there_is(services: Services, who: Who) 
     assert "No such data set" in lines[1].refusal
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_which_project_pays(services: Services, who: Who) -> None:
     eve, ana = who("eve"), who("ana")
     first = approved(services, eve, members=["ana"])
@@ -187,7 +187,7 @@ def test_which_project_pays(services: Services, who: Who) -> None:
     assert services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_project_s_budget_ends_its_questions(services: Services, who: Who) -> None:
     eve = who("eve")
     approved(services, eve, budgets=[{"dataset": "people", "epsilon": 0.6, "delta": 1e-5}])
@@ -206,7 +206,7 @@ def test_a_project_s_budget_ends_its_questions(services: Services, who: Who) -> 
     assert services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_cancelled_release_gives_back_to_the_project(
     services: Services, who: Who, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_cancelled_release_gives_back_to_the_project(
     assert services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_project_that_is_over_pays_nothing(services: Services, who: Who, clock: SetClock) -> None:
     eve = who("eve")
     last = (clock.now() + timedelta(days=1)).date().isoformat()
@@ -246,7 +246,7 @@ def test_a_project_that_is_over_pays_nothing(services: Services, who: Who, clock
         services.projects.close(eve.id, by="t")  # an analyst's own project ends with the analyst
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_who_is_taken_out_asks_nothing_more_and_the_others_go_on(
     services: Services, who: Who
 ) -> None:
@@ -270,7 +270,7 @@ def test_who_is_taken_out_asks_nothing_more_and_the_others_go_on(
     assert services.ledger.verify() == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, who: Who) -> None:
     eve = who("eve")
@@ -292,7 +292,7 @@ def test_a_data_set_that_is_taken_out_can_be_granted_again(services: Services, w
     assert told.count("grant.revoke") == 1
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_a_decision_is_made_once_and_wholly(services: Services, who: Who) -> None:
     """Of two officers one wins; where a part cannot be done, nothing is."""
@@ -363,7 +363,7 @@ def test_a_change_and_a_refusal_need_a_reason(services: Services, who: Who) -> N
     assert services.names()[made] == "trial"
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_one_analyst_s_requests_do_not_pile_up(services: Services, who: Who) -> None:
     for _ in range(MOST_PENDING):
         last = filed(services, who("eve"))
@@ -381,7 +381,7 @@ def test_names_are_unique_over_analysts_and_projects(services: Services, who: Wh
     assert "trial" not in {a.name for a in services.access.analysts()}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "edit",
     [
@@ -422,7 +422,7 @@ def test_a_revoked_member_asks_nothing(services: Services, who: Who) -> None:
         )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_the_project_that_paid_is_part_of_what_was_paid_for(services: Services, who: Who) -> None:
     """An edit that lets somebody else have paid is found."""
     project = approved(services, who("eve"))

@@ -43,7 +43,7 @@ def released(api: Api, query: Any = None) -> Any:
     return api.post("/v1/releases", request_body(query or STUDY, epsilon=1.0)).json()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_others_with_a_grant_read_it_for_nothing(
     services: Services, ana: Api, installation: Installation
@@ -63,7 +63,7 @@ def test_others_with_a_grant_read_it_for_nothing(
     assert other.get("/v1/releases").json()["releases"] == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_nobody_without_a_grant_reads_it(
     services: Services, ana: Api, installation: Installation
 ) -> None:
@@ -73,7 +73,7 @@ def test_nobody_without_a_grant_reads_it(
     assert bob.get("/v1/datasets/secret/published").json()["releases"] == []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_it_is_an_act_in_the_chain_and_published_once(services: Services, ana: Api) -> None:
     study = released(ana)
     publishing.publish(services, study["id"], by="cli:t")
@@ -85,7 +85,7 @@ def test_it_is_an_act_in_the_chain_and_published_once(services: Services, ana: A
         publishing.publish(services, study["id"], by="cli:t")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 def test_only_what_was_answered_is_published(services: Services, ana: Api) -> None:
     with pytest.raises(NotFound):
@@ -99,7 +99,7 @@ def test_only_what_was_answered_is_published(services: Services, ana: Api) -> No
         publishing.publish(services, silent["id"], by="cli:t")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_row_that_was_added_in_the_database_is_shown_to_nobody(
     services: Services, ana: Api
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_row_that_was_added_in_the_database_is_shown_to_nobody(
     assert services.ledger.verify() != []
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_the_command(
     installation: Installation, services: Services, ana: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

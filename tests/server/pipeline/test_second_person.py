@@ -66,7 +66,7 @@ def total(services: Services, population: str = "people") -> float:
     return float(account_json(balance)["total"]["epsilon"])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_a_cap_is_raised_by_two_and_once(services: Services) -> None:
     def raise_cap(offer: BudgetChange = CAP) -> object:
         return set_budget(services, "people", None, offer)
@@ -150,7 +150,7 @@ def test_a_refused_proposal_is_none(services: Services) -> None:
             decide("ap_absent", by="console:bert")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("act", "roles", "may"),
     [
@@ -206,7 +206,7 @@ def _closed_afterwards() -> Iterator[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.usefixtures("_closed_afterwards")
 def test_the_command_line_proposes_approves_and_loads(

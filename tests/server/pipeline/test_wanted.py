@@ -49,7 +49,7 @@ def test_every_kind_says_its_widths_or_that_it_has_none(api: Api) -> None:
         assert (precision is None) == (kind in WITHOUT_WIDTHS), kind
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("query", "ratio"),
     [
@@ -97,7 +97,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("query", "wanted", "sentence"), REFUSED)
 def test_what_cannot_be_found_is_refused_with_what_to_do(
     api: Api, query: Any, wanted: Any, sentence: str

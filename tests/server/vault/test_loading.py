@@ -54,7 +54,7 @@ with patch("reticent_server.vault.csv_file.rows_per_block", return_value=100):
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("moment", ["mid-load", "before the catalogue"])
 def test_a_killed_load_leaves_nothing_that_is_visible(
     vault: Vault, file: Path, moment: str
@@ -72,7 +72,7 @@ def test_a_killed_load_leaves_nothing_that_is_visible(
     assert vault.read(after, ["x"]).num_rows == 500
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("published", [False, True])
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError])
 def test_an_interrupted_load_drops_its_table(

@@ -148,7 +148,7 @@ POISON = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
@@ -285,7 +285,7 @@ def test_connections_only_read(kind: str, tmp_path: Path) -> None:
     assert registered(place).source.n == 30
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [

@@ -114,7 +114,7 @@ def test_any_table_comes_back(
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 def test_both_databases_give_the_same(vault: Vault, tmp_path: Path) -> None:
     rows: list[Record] = [
         (1e300, None, True, 3, None),

@@ -122,7 +122,7 @@ def test_a_reply_opens_only_the_browser_and_the_site_that_began(world: World) ->
     assert browser.get("/console/").status_code == 303
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "claims",
     [

@@ -81,7 +81,7 @@ def test_without_noise_to_speak_of_they_are_what_numpy_says(name: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_right_fit_has_residuals_of_zero_within_their_intervals(name: Any) -> None:
     """60 tables of 2,000 records at ε = 1; bins that say nothing are said to."""

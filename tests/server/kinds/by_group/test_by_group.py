@@ -75,7 +75,7 @@ H = Column("h", ColumnKind.CATEGORICAL, 0, 3, ("a", "b", "c", "d"))
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("epsilon", [0.5, 4])
 def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
     epsilon: float,

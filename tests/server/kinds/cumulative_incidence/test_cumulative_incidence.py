@@ -90,7 +90,7 @@ def test_one_cause_is_the_survival_curve_upside_down() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 1.0), (4000, 0.5)])
 def test_intervals_hold_the_population_s_incidences(n: int, epsilon: float) -> None:
     """Of 100 seeded tables, of both causes at four times; and the times lost."""

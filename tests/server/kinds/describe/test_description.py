@@ -206,7 +206,7 @@ def coverage(draw: Any, truth: Any, reps: Any = 4000) -> Any:
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("total", [None, 600.0])
 @pytest.mark.parametrize("p", [0.02, 0.3])
 def test_shares_cover(total: Any, p: Any) -> None:
@@ -220,7 +220,7 @@ def test_shares_cover(total: Any, p: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("q", [0, pytest.param(1, marks=pytest.mark.audit), 2])
 @pytest.mark.parametrize("total", [None, pytest.param(2000.0, marks=pytest.mark.audit)])
 def test_quartiles_cover(q: Any, total: Any) -> None:

@@ -137,7 +137,7 @@ def test_an_offset_is_coxs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("robust", [False, True])
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(robust: bool) -> None:
     """Of 4 seeded tables: 12 intervals, of Cox's target 8, as it gives none of the term with a long

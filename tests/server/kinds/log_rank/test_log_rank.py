@@ -58,7 +58,7 @@ LEVELS = [(500, 1.0, {}), (2000, 1.0, {"dropout": 4.0}), (5000, 0.5, {"share": 0
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("n", "epsilon", "more"), LEVELS)
 def test_the_level_is_kept_where_groups_do_not_differ(
     n: int, epsilon: float, more: dict[str, Any]

@@ -122,7 +122,7 @@ def test_noise_of_kendalls_is_what_is_said() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", ["normal", "skewed"])
 def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
@@ -144,7 +144,7 @@ def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
     assert np.mean(p < 0.05) <= LEVEL[1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_cover_a_strong_correlation(method: str) -> None:

@@ -34,7 +34,7 @@ def found_in(query: Any, seed: Any, n: Any = 5000, used: Any = 6) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", [Anova, Kruskal])
 def test_levels_without_a_record_change_the_effects_interval_by_little(kind: Any) -> None:
     """Of 30 tables of 5,000 records in 6 of 10 levels, beside the same question about these 6; ε =

@@ -116,7 +116,7 @@ LEVEL = (0.015, 0.09)
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["skewed", "unequal"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:

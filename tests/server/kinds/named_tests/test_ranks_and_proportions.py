@@ -81,7 +81,7 @@ def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["ties", "continuous"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:

@@ -35,7 +35,7 @@ LAWS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75])
 def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law: str, tau: float) -> None:
@@ -50,7 +50,7 @@ CELLS = [("normal", 0.5, 5000, 1.0), ("skewed", 0.25, 5000, 4.0)]
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("law", "tau", "n", "epsilon"), CELLS)
 def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     law: str, tau: float, n: int, epsilon: float

@@ -263,7 +263,7 @@ DEGENERATE = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize("n", [1, 5, 300])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, NO_NOISE])

@@ -180,7 +180,7 @@ WORSE = {(1000, 1.0): 1.9, (5000, 0.5): 1.9, (2000, 4.0): 1.15, (4000, 1.0): 2.0
 
 
 @pytest.mark.slow
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("n", "epsilon", "groups"), CELLS)
 def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
     n: int, epsilon: float, groups: int
