@@ -15,12 +15,12 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.peers import N, P, ask, client, installation, served
 from benchmarks.scale import cpu_seconds, settle
 from reticent_server.api.logs import configure_logging
+from support.processes.children import children
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 LOOK_SECONDS = 0.05  # between two looks at memory
@@ -28,11 +28,7 @@ LOOK_SECONDS = 0.05  # between two looks at memory
 
 def memory_mb():
     """Of this process and of those that help it; a page that several have counts once."""
-    children = []
-    for task in Path("/proc/self/task").iterdir():
-        with suppress(FileNotFoundError):  # a thread that has just ended
-            children += (task / "children").read_text().split()
-    return sum(map(_pss_mb, ["self", *children]))
+    return sum(map(_pss_mb, ["self", *children("self")]))
 
 
 def _pss_mb(pid):

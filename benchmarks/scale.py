@@ -27,6 +27,7 @@ from benchmarks.tables import AnyReservation, planned, reader, write_table
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cluster_engine import ClusterEngine
 from reticent_server.engine.local import LocalEngine
+from support.processes.children import children
 
 ROOT = Path(__file__).parents[1]
 P = 10
@@ -79,10 +80,9 @@ def engine(found, cache_bytes, cluster=None):
 def helpers_seconds():
     """Processor time of the processes that help this one."""
     found = 0
-    for task in Path("/proc/self/task").iterdir():
-        for pid in (task / "children").read_text().split():
-            stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            found += int(stat[11]) + int(stat[12])
+    for pid in children("self"):
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        found += int(stat[11]) + int(stat[12])
     return found / os.sysconf("SC_CLK_TCK")
 
 

@@ -18,6 +18,7 @@ import pytest
 from reticent_server.domain.roles import STAFF
 from support.installations.both_backends import installation
 from support.installations.small import Installation, Server, opened, request_body, serving
+from support.processes.children import descendants
 
 __all__ = ["installation"]
 
@@ -40,19 +41,10 @@ QUERIES = (
 )
 
 
-def tree(pid: int) -> set[int]:
-    """A process and all below it."""
-    found = {pid}
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found |= tree(child)
-    return found
-
-
 def resident_kb(pid: int) -> int:
     """The memory of a process and all below it, without what they share with files."""
     total = 0
-    for process in tree(pid):
+    for process in {pid} | descendants(pid):
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
                 total += int(line.split()[1])

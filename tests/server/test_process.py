@@ -13,6 +13,7 @@ import pytest
 from reticent_server.cli import temporary
 from reticent_server.cli.temporary import temporary_folder
 from support.installations.small import Installation, serving
+from support.processes.children import descendants
 from support.processes.waiting import until
 
 KEPT = """
@@ -52,14 +53,6 @@ def _core_limit(pid: int) -> list[str]:
     raise AssertionError("no limit is named")
 
 
-def _descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found |= {child} | _descendants(child)
-    return found
-
-
 def _is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -74,7 +67,7 @@ def test_every_process_of_a_server_does_and_none_outlives_it(installation: Insta
     with serving(installation, "--workers", "2") as server:
         everybody = {server.process.pid} | {
             pid
-            for pid in _descendants(server.process.pid)
+            for pid in descendants(server.process.pid)
             if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()
         }
         assert len(everybody) >= 3
