@@ -33,7 +33,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
 def _read(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--results", type=lambda name: Path(name).absolute(), metavar="FILE")
-    parser.add_argument("--jobs", "-j", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1)
     parser.add_argument("words", nargs="*", metavar="WORD")
     return parser.parse_args(arguments)
 
@@ -166,24 +166,41 @@ def _start(folder: Path) -> None:
 
 
 def _killed_by(results: Results, group: Group) -> set[Mutant]:
-    """Those of the mutants that turn the test red, if it is green without them. The tree is the
-    folder worked in.
+    """Those of the mutants that turn the test red, if it is green without them. What the suite's
+    cases do not see is shown to the others, which take longer. The tree is the folder worked in.
     """
     tree = Path.cwd()
+    killed: set[Mutant] = set()
+    left = group.mutants
+    for selection in (ALL,) if group.audit else (SUITE, REST):
+        left = _survivors(tree, replace(group, mutants=left), selection, results, killed)
+    for mutant in left:
+        results.add(mutant, SURVIVED, 0.0)
+    return killed
+
+
+def _survivors(
+    tree: Path, group: Group, selection: str, results: Results, killed: set[Mutant]
+) -> tuple[Mutant, ...]:
+    """The mutants that the cases of a selection do not see; the seen are put to `killed`. Without
+    mutants nothing is run.
+    """
     started = time.monotonic()
-    selections = (ALL,) if group.audit else (SUITE, REST)
-    if not all(_green(tree, group.test, selection) for selection in selections):
+    if group.mutants and not _green(tree, group.test, selection):
         for mutant in group.mutants:
             results.add(mutant, RED, time.monotonic() - started)
-        return set()
-    killed = set()
+        return ()
+    left = []
     for mutant in group.mutants:
         started = time.monotonic()
-        result = _result(tree, mutant, selections)
+        result = _result(tree, mutant, selection)
+        if result == SURVIVED:
+            left.append(mutant)
+            continue
         results.add(mutant, result, time.monotonic() - started)
         if result == KILLED:
             killed.add(mutant)
-    return killed
+    return tuple(left)
 
 
 def _copy(tree: Path) -> None:
@@ -219,15 +236,14 @@ def _import_libraries() -> None:
     gc.freeze()
 
 
-def _result(tree: Path, mutant: Mutant, selections: tuple[str, ...]) -> str:
+def _result(tree: Path, mutant: Mutant, selection: str) -> str:
     path = tree / mutant.file
     text = path.read_text()
     if text.count(mutant.old) != 1:
         return STALE
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        survived = all(_green(tree, mutant.test, selection) for selection in selections)
-        return SURVIVED if survived else KILLED
+        return SURVIVED if _green(tree, mutant.test, selection) else KILLED
     finally:
         path.write_text(text)
 

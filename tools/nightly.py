@@ -4,24 +4,29 @@ the gauntlet, real tables, figures.
 
     python tools/nightly.py [--resume] [--only TEXT …] [--list] [--check]
 
-Each step is a command of its own. What it printed, how it ended and how long it took are kept in
-build/nightly/COMMIT as soon as it ends, and build/nightly.md says it of all steps, whatever became
-of the others; the command fails if one is red. A run that was stopped goes on with --resume: steps
-that were green for the same commit are not run again. --only: steps whose names have one of the
-texts; the report keeps what is known of the others. --check: whether
-each step can start is tried, and none is run. The last step puts the figures into the
-documentation (tools/figures.py), with the commit that made them.
+Each step is a command of its own; those that look at no clock run as many at a time as there are
+cores. What it printed, how it ended and how long it took are kept in build/nightly/COMMIT as soon
+as it ends, and build/nightly.md says it of all steps, whatever became of the others; the command
+fails if one is red. A run that was stopped goes on with --resume: steps that were green for the
+same commit are not run again. --only: steps whose names have one of the texts; the report keeps
+what is known of the others. --check: whether each step can start is tried, and none is run. The
+last step puts the figures into the documentation (tools/figures.py), with the commit that made
+them.
 
-A tree with changes that are not committed has a folder of its own, COMMIT-changed.
+A tree with changes that are not committed has a folder of its own, COMMIT-changed; the
+documentation does not count, since figures are put there.
 """
 
 import argparse
+import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,12 +46,14 @@ REAL_TABLES = "real_tables.json"
 @dataclass(frozen=True, slots=True)
 class NightStep:
     """A command; `{folder}` in it is where the commit's results are. trial: a command that ends
-    well, in seconds, where this one can start.
+    well, in seconds, where this one can start. beside: it takes one core and looks at no clock, so
+    that others of the kind may run at the same time.
     """
 
     name: str
     command: tuple[str, ...]
     trial: tuple[str, ...]
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +64,40 @@ class StepOutcome:
     seconds: float
 
 
-def _with_help(name: str, *command: str) -> NightStep:
+def _with_help(name: str, *command: str, beside: bool = False) -> NightStep:
     """A step whose program says its options with --help."""
     named = next(i for i, part in enumerate(command) if part != "-m") + 1
-    return NightStep(name, (PYTHON, *command), (PYTHON, *command[:named], "--help"))
+    return NightStep(name, (PYTHON, *command), (PYTHON, *command[:named], "--help"), beside)
 
 
 LONG_FORMS = {"reply_times": ("10000",)}
 """What a benchmark that has a long form is told by night."""
 
 
+TIMED = (
+    *("speed", "planning", "peers", "at_once", "scale", "persons", "dry_run", "sources", "service"),
+    *("analysts", "groups", "deadlines", "flood", "reply_times"),
+)
+"""Benchmarks whose figures are of time or memory: the machine is theirs alone."""
+
+
 def _benchmark(name: str) -> NightStep:
     tried = (PYTHON, "-c", f"import benchmarks.{name}")
     told = LONG_FORMS.get(name)
     command = ("benchmarks", name) if told is None else (f"benchmarks.{name}", *told)
-    return NightStep(f"bench {name}", (PYTHON, "-m", *command), tried)
+    return NightStep(f"bench {name}", (PYTHON, "-m", *command), tried, name not in TIMED)
 
 
 AUDIT = (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")
 REAL = ("benchmarks.real_tables", "--kind", "linear", "--asked", "squared", "--fast")
+JUDGED = ("-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
 STEPS = (
     NightStep("audit", AUDIT, (*AUDIT[:3], "-m", "audit", "--collect-only", "tests")),
-    *(_benchmark(name) for name in BENCHMARKS),
+    _with_help("gauntlet", *JUDGED, beside=True),
+    _with_help("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}", beside=True),
+    *(_benchmark(name) for name in BENCHMARKS if name not in TIMED),
     _with_help("mutants", "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}"),
-    _with_help("gauntlet", "-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}"),
-    _with_help("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}"),
+    *(_benchmark(name) for name in TIMED),
     _with_help("figures", "tools/figures.py", "{folder}"),
 )
 
@@ -115,16 +131,14 @@ class Night:
         part.replace(self.folder / "state.json")
 
     def run(self, step: NightStep) -> StepOutcome:
-        """Runs a step to its end, and keeps what became of it."""
+        """Runs a step to its end."""
         command = [part.replace("{folder}", str(self.folder)) for part in step.command]
         started = time.monotonic()
         with self.log(step).open("w", encoding="utf-8") as log:
             done = subprocess.run(
                 command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT, check=False
             )
-        outcome = StepOutcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
-        self.keep(step, outcome)
-        return outcome
+        return StepOutcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
 
     def report(self, steps: Sequence[NightStep]) -> str:
         """A table of all steps, and the end of what red ones said."""
@@ -164,7 +178,7 @@ def commit_of(root: Path) -> str:
     def git(*arguments: str) -> str:
         return subprocess.check_output(("git", *arguments), cwd=root, text=True).strip()
 
-    changed = git("status", "--porcelain", "--untracked-files=no")
+    changed = git("status", "--porcelain", "--untracked-files=no", ":!docs")
     return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
 
 
@@ -173,6 +187,17 @@ def started(step: NightStep, root: Path) -> bool:
     done = subprocess.run(step.trial, cwd=root, capture_output=True, text=True, check=False)
     print(f"{step.name}: {'starts' if done.returncode == 0 else done.stdout + done.stderr}")
     return done.returncode == 0
+
+
+def ended(night: Night, steps: Sequence[NightStep]) -> Iterator[tuple[NightStep, StepOutcome]]:
+    """Each step as soon as it has ended: those that follow one another and may run beside each
+    other as many at a time as there are cores, others alone.
+    """
+    for beside, some in itertools.groupby(steps, lambda step: step.beside):
+        with ThreadPoolExecutor((os.cpu_count() or 1) if beside else 1) as lanes:
+            runs = {lanes.submit(night.run, step): step for step in some}
+            for run in as_completed(runs):
+                yield runs[run], run.result()
 
 
 def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Path = ROOT) -> int:
@@ -193,14 +218,14 @@ def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Pat
     if not given.resume and given.only == [""]:
         shutil.rmtree(night.folder, ignore_errors=True)
     night.folder.mkdir(parents=True, exist_ok=True)
+    known = night.outcomes() if given.resume else {}
+    left = [step for step in wanted if step.name not in known or known[step.name].result != GREEN]
     for step in wanted:
-        before = night.outcomes().get(step.name)
-        if given.resume and before is not None and before.result == GREEN:
-            print(f"{step.name}: {before.result} before", flush=True)
-            continue
-        print(f"{step.name}: ", end="", flush=True)
-        outcome = night.run(step)
-        print(f"{outcome.result}, {outcome.seconds / 60:.1f} min", flush=True)
+        if step not in left:
+            print(f"{step.name}: {GREEN} before", flush=True)
+    for step, outcome in ended(night, left):
+        night.keep(step, outcome)
+        print(f"{step.name}: {outcome.result}, {outcome.seconds / 60:.1f} min", flush=True)
         (root / "build/nightly.md").write_text(night.report(steps), "utf-8")
     (root / "build/nightly.md").write_text(night.report(steps), "utf-8")
     return 1 if any(each.result == RED for each in night.outcomes().values()) else 0

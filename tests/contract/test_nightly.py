@@ -75,12 +75,43 @@ def test_a_run_goes_on_with_what_is_not_green(tree: Path) -> None:
     assert ran(tree)[4:] == ["one", "two", "tre"]
 
 
+def test_steps_that_look_at_no_clock_run_beside_each_other_and_others_alone(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of two waits for what the other leaves, so that they end only where both run at a time;
+    the third asserts that both have begun.
+    """
+    monkeypatch.setattr(nightly.os, "cpu_count", lambda: 2)
+    wait = (
+        "import os, time; open({0!r}, 'w').close(); ended = time.monotonic() + 60\n"
+        "while not os.path.exists({1!r}): assert time.monotonic() < ended; time.sleep(.01)"
+    )
+    pair = [
+        nightly.NightStep(mine, (sys.executable, "-c", wait.format(mine, its)), (), beside=True)
+        for mine, its in (("one", "two"), ("two", "one"))
+    ]
+    last = step("tre", "import os; assert os.path.exists('one') and os.path.exists('two')")
+    assert nightly.main([], (*pair, last), tree) == 0
+    assert "3 of 3 steps green, 0 red, 0 not run." in (tree / "build/nightly.md").read_text()
+
+
 def test_another_commit_begins_anew(tree: Path) -> None:
     nightly.main(["--resume"], STEPS[:1], tree)
     (tree / "a").write_text("b")
     assert nightly.commit_of(tree).endswith("-changed")
     assert nightly.main(["--resume"], STEPS[:1], tree) == 0
     assert ran(tree) == ["one", "one"]
+
+
+def test_figures_put_into_the_documentation_are_no_other_tree(tree: Path) -> None:
+    (tree / "docs").mkdir()
+    (tree / "docs/page.md").write_text("old")
+    for command in (["add", "docs"], ["commit", "-qm", "docs"]):
+        given = ("-c", "user.name=t", "-c", "user.email=t@example.org", *command)
+        subprocess.run(("git", *given), cwd=tree, check=True)
+    commit = nightly.commit_of(tree)
+    (tree / "docs/page.md").write_text("new")
+    assert nightly.commit_of(tree) == commit
 
 
 def test_each_step_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
