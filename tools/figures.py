@@ -12,6 +12,7 @@ import argparse
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -66,9 +67,39 @@ def of_named_tests(
     return made
 
 
+def nightly(folder: Path) -> str | None:
+    """How each step of the run ended, and what each benchmark printed."""
+    state = folder / "state.json"
+    if not state.exists():
+        return None
+    steps = json.loads(state.read_text("utf-8"))
+    outputs = {
+        step: Path(folder, f"{step.replace(' ', '-')}.txt").read_text("utf-8") for step in steps
+    }
+    table = ["| step | result | minutes | last line |", "|---|---|---|---|"]
+    parts = []
+    for step, outcome in steps.items():
+        lines = [line for line in outputs[step].splitlines() if shown(line)]
+        minutes = f"{outcome['seconds'] / 60:.1f}"
+        if step.startswith("bench "):
+            parts += [f"\n## {step.removeprefix('bench ')}\n", "```text", *lines, "```"]
+            table.append(f"| {step} | {outcome['result']} | {minutes} | |")
+        else:
+            last = lines[-1].strip("= ") if lines else ""
+            table.append(f"| {step} | {outcome['result']} | {minutes} | {last} |")
+    return "\n".join([*table, *parts])
+
+
+def shown(line: str) -> bool:
+    """Not what is for programs, or names a place on the machine that ran it."""
+    places = {str(ROOT), tempfile.gettempdir(), str(Path.home())}
+    return not line.startswith(("{", "== ")) and not any(place in line for place in places)
+
+
 TABLES: dict[str, Callable[[Path], str | None]] = {
     "gauntlet": gauntlet,
     "real_tables": real_tables,
+    "nightly": nightly,
     "every_kind": printed("every_kind"),
     "levels_of_named_tests": of_named_tests(named_tests_tables.levels),
     "powers_of_named_tests": of_named_tests(named_tests_tables.powers),

@@ -156,6 +156,21 @@ def test_regions_of_pages_are_filled_with_their_tables_and_the_commit(tmp_path: 
         )
 
 
+def test_a_nights_page_shows_how_steps_ended_and_what_benchmarks_printed(tmp_path: Path) -> None:
+    state = {"audit": "RED", "bench cells": "green"}
+    (tmp_path / "state.json").write_text(
+        json.dumps({name: {"result": result, "seconds": 90} for name, result in state.items()})
+    )
+    (tmp_path / "audit.txt").write_text("FAILED tests/a\n=== 1 failed, 2 passed ===\n")
+    (tmp_path / "bench-cells.txt").write_text(f'== cells\n| n |\nin {tmp_path}\n{{"a": 1}}\n')
+    assert figures.nightly(tmp_path) == (
+        "| step | result | minutes | last line |\n|---|---|---|---|\n"
+        "| audit | RED | 1.5 | 1 failed, 2 passed |\n| bench cells | green | 1.5 | |\n"
+        "\n## cells\n\n```text\n| n |\n```"
+    )
+    assert figures.nightly(tmp_path / "none") is None
+
+
 def test_each_region_of_the_documentation_has_a_table_and_each_table_a_region() -> None:
     asked = [
         found[1]
