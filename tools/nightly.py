@@ -88,11 +88,26 @@ def _benchmark(name: str) -> NightStep:
     return NightStep(f"bench {name}", (PYTHON, "-m", *command), tried, name not in TIMED)
 
 
-AUDIT = (PYTHON, "-m", "pytest", "-n", "2", "-m", "audit", "-rfE", "tests")
+PYTEST = (PYTHON, "-m", "pytest", "-m", "audit")
+AUDITED = (
+    *(("privacy",), ("security",), ("server",), ("kinds",)),
+    ("browser", "client", "concurrency", "contract", "docs", "gauntlet", "r"),
+    ("audit_models", "audit_newton"),
+)
+"""Folders of tests, by the steps that run their audit: one that was stopped begins anew."""
+
+
+def _audit(folders: Sequence[str]) -> NightStep:
+    tests = [f"tests/{folder}" for folder in folders]
+    run = ("-n", "2", "--dist", "worksteal", "--durations", "20", "-rfE", *tests)
+    name = folders[0] if len(folders) == 1 else f"{folders[0]} to {folders[-1]}"
+    return NightStep(f"audit {name}", (*PYTEST, *run), (*PYTEST, "--collect-only", *tests))
+
+
 REAL = ("benchmarks.real_tables", "--kind", "linear", "--asked", "squared", "--fast")
 JUDGED = ("-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
 STEPS = (
-    NightStep("audit", AUDIT, (*AUDIT[:3], "-m", "audit", "--collect-only", "tests")),
+    *map(_audit, AUDITED),
     _with_help("gauntlet", *JUDGED, beside=True),
     _with_help("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}", beside=True),
     *(_benchmark(name) for name in BENCHMARKS if name not in TIMED),

@@ -117,11 +117,20 @@ def test_figures_put_into_the_documentation_are_no_other_tree(tree: Path) -> Non
 def test_each_step_names_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert nightly.main(["--list"]) == 0
     names = capsys.readouterr().out.split("\n")
-    assert {"audit", "mutants", "gauntlet", "figures"} < set(names)
+    assert {"audit privacy", "mutants", "gauntlet", "figures"} < set(names)
     for each in nightly.STEPS:
         assert each.command[0] == sys.executable
         script = each.command[1]
         assert script == "-m" or (ROOT / script).is_file()
+
+
+def test_the_audit_of_every_folder_of_tests_is_run() -> None:
+    audited = [folder for folders in nightly.AUDITED for folder in folders]
+    tests = {
+        path.relative_to(ROOT / "tests").parts[0] for path in ROOT.glob("tests/*/**/test_*.py")
+    }
+    assert sorted(audited) == sorted(tests)
+    assert not list((ROOT / "tests").glob("test_*.py"))
 
 
 def test_whether_steps_can_start_is_tried_and_none_is_run(
