@@ -24,6 +24,7 @@ from reticent_server.pipeline import planning
 from support.fits.regressions import Table, facts_of
 
 TABLES_OF_A_PROFILE = 50
+LEVEL = 0.05
 
 
 class MemoryTable:
@@ -59,7 +60,8 @@ class MemoryTable:
 @dataclass(frozen=True, slots=True, eq=False)
 class Replications:
     """Of k fits with q coefficients: covered (k, q), NaN where there is no interval; wald (k,) the
-    p-values of "all slopes are the true ones"; errors and standard errors (k, q); ratio: the
+    p-values of "all slopes are the true ones", NaN where a slope has no interval, so that there is
+    no joint test; errors and standard errors (k, q); ratio: the
     largest forecast ratio of a coefficient's privacy and sampling standard errors.
     """
 
@@ -98,11 +100,14 @@ class Replications:
 
     @property
     def level(self) -> float:
-        return float(np.mean(self.wald < 0.05))
+        """Of the joint tests that were given; the nominal one where there was none."""
+        given = self.wald[~np.isnan(self.wald)]
+        return float(np.mean(given < LEVEL)) if given.size else LEVEL
 
     @property
     def level_error(self) -> float:
-        return float(np.sqrt(0.05 * 0.95 / len(self.wald)))
+        given = np.count_nonzero(~np.isnan(self.wald))
+        return float(np.sqrt(LEVEL * (1 - LEVEL) / max(given, 1)))
 
 
 def replicate(
@@ -143,5 +148,5 @@ def one_fit(result: dict[str, Any], truth: FloatArray) -> tuple[Any, ...]:
     errors = np.array(result["coefficients"]) - truth
     slopes, C = errors[1:], np.array(result["covariance"])[1:, 1:]
     statistic = float(slopes @ np.linalg.solve(C, slopes))
-    p_value = float(chi2.sf(statistic, len(slopes)))
+    p_value = float(chi2.sf(statistic, len(slopes))) if np.all(result["estimable"][1:]) else np.nan
     return covered, p_value, errors, np.array(result["standard_errors"])
