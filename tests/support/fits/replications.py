@@ -106,7 +106,7 @@ class Replications:
 
     @property
     def level_error(self) -> float:
-        given = np.count_nonzero(~np.isnan(self.wald))
+        given = int(np.count_nonzero(~np.isnan(self.wald)))
         return float(np.sqrt(LEVEL * (1 - LEVEL) / max(given, 1)))
 
 
