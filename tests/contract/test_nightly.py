@@ -171,7 +171,7 @@ def test_a_nights_page_shows_how_steps_ended_and_what_benchmarks_printed(tmp_pat
         json.dumps({name: {"result": result, "seconds": 90} for name, result in state.items()})
     )
     (tmp_path / "audit.txt").write_text("FAILED tests/a\n=== 1 failed, 2 passed ===\n")
-    (tmp_path / "bench-cells.txt").write_text(f'== cells\n| n |\nin {tmp_path}\n{{"a": 1}}\n')
+    (tmp_path / "bench-cells.txt").write_text(f'== cells\n| n |\nin {figures.ROOT}\n{{"a": 1}}\n')
     assert figures.nightly(tmp_path) == (
         "| step | result | minutes | last line |\n|---|---|---|---|\n"
         "| audit | RED | 1.5 | 1 failed, 2 passed |\n| bench cells | green | 1.5 | |\n"
