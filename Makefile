@@ -74,7 +74,7 @@ bench: .venv/.bench             ## speed and accuracy, against peers
 	$(BIN)/python -m benchmarks
 
 audit: .venv/.test              ## long statistical, privacy and fault tests
-	$(BIN)/python -m pytest -n 2 -m audit tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m audit tests
 
 nightly: .venv/.bench           ## audit, bench, mutants, gauntlet and the figures of the docs; one report in build
 	$(BIN)/python tools/nightly.py --resume
