@@ -133,10 +133,17 @@ def main(arguments: list[str]) -> int:
     return 1 if left else 0
 
 
+def cores() -> int:
+    """Those that this process may use; all of the machine where the system cannot tell (macOS)."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _read(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--results", type=lambda name: Path(name).absolute(), metavar="FILE")
-    parser.add_argument("--jobs", "-j", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", "-j", type=int, default=cores())
     parser.add_argument("words", nargs="*", metavar="WORD")
     return parser.parse_args(arguments)
 
@@ -170,12 +177,13 @@ def _killed_by(results: Results, group: Group) -> set[Mutant]:
     cases do not see is shown to the others, which take longer. The tree is the folder worked in.
     """
     tree = Path.cwd()
+    started = time.monotonic()
     killed: set[Mutant] = set()
     left = group.mutants
     for selection in (ALL,) if group.audit else (SUITE, REST):
         left = _survivors(tree, replace(group, mutants=left), selection, results, killed)
     for mutant in left:
-        results.add(mutant, SURVIVED, 0.0)
+        results.add(mutant, SURVIVED, time.monotonic() - started)
     return killed
 
 

@@ -20,7 +20,6 @@ documentation does not count, since figures are put there.
 import argparse
 import itertools
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -34,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.__main__ import NAMES as BENCHMARKS  # noqa: E402 - it is not installed
+from tools.mutants import cores  # noqa: E402
 
 PYTHON = sys.executable
 GREEN, RED = "green", "RED"
@@ -209,10 +209,13 @@ def ended(night: Night, steps: Sequence[NightStep]) -> Iterator[tuple[NightStep,
     other as many at a time as there are cores, others alone.
     """
     for beside, some in itertools.groupby(steps, lambda step: step.beside):
-        with ThreadPoolExecutor((os.cpu_count() or 1) if beside else 1) as lanes:
+        lanes = ThreadPoolExecutor(cores() if beside else 1)
+        try:
             runs = {lanes.submit(night.run, step): step for step in some}
             for run in as_completed(runs):
                 yield runs[run], run.result()
+        finally:  # who stops the night wants no further step to begin
+            lanes.shutdown(cancel_futures=True)
 
 
 def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Path = ROOT) -> int:

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_steps_that_look_at_no_clock_run_beside_each_other_and_others_alone(
     """Each of two waits for what the other leaves, so that they end only where both run at a time;
     the third asserts that both have begun.
     """
-    monkeypatch.setattr(nightly.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(nightly, "cores", lambda: 2)
     wait = (
         "import os, time; open({0!r}, 'w').close(); ended = time.monotonic() + 60\n"
         "while not os.path.exists({1!r}): assert time.monotonic() < ended; time.sleep(.01)"
@@ -93,6 +94,32 @@ def test_steps_that_look_at_no_clock_run_beside_each_other_and_others_alone(
     last = step("tre", "import os; assert os.path.exists('one') and os.path.exists('two')")
     assert nightly.main([], (*pair, last), tree) == 0
     assert "3 of 3 steps green, 0 red, 0 not run." in (tree / "build/nightly.md").read_text()
+
+
+def test_no_step_begins_when_the_night_is_stopped(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second step of one lane is under way when the run is given up, and ends after that."""
+    given_up, began = threading.Event(), []
+
+    class Lanes(nightly.ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            given_up.set()
+            super().shutdown(wait=wait)
+
+    class Fake:
+        def run(self, step: Any) -> Any:
+            began.append(step.name)
+            assert step.name == "one" or given_up.wait(60)
+            return nightly.StepOutcome(nightly.GREEN, 0.0)
+
+    monkeypatch.setattr(nightly, "ThreadPoolExecutor", Lanes)
+    monkeypatch.setattr(nightly, "cores", lambda: 1)
+    run = nightly.ended(Fake(), [nightly.NightStep(n, (), (), True) for n in ("one", "two", "tre")])
+    assert next(run)[0].name == "one"
+    run.close()
+    assert "tre" not in began
 
 
 def test_another_commit_begins_anew(tree: Path) -> None:
