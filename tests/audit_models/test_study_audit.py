@@ -20,7 +20,7 @@ from support.kinds.studies import numeric, planned, read, whole
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
 COVERAGE = (0.93, 0.975)
-# Shares of intervals, at least; with uneven errors .50 (ε = 1) and .68 (ε = 4) of 60 tables had them.
+# Least shares of intervals; uneven errors: .50 (ε = 1) and .68 (ε = 4) of 60 tables had them.
 GIVEN, GIVEN_UNEVEN = 0.95, 0.3
 TRUTH = np.array([0.5, 0.4, 0.0, 0.0])
 COLUMNS = [numeric("y", -100, 100), *(numeric(f"x{j}", -10, 10) for j in range(3))]
