@@ -92,7 +92,7 @@ def nightly(folder: Path) -> str | None:
 
 def shown(line: str) -> bool:
     """Not what is for programs, or names a place on the machine that ran it."""
-    places = {str(ROOT), tempfile.gettempdir(), str(Path.home())} - {"/"}
+    places = {str(ROOT), str(ROOT.parent), tempfile.gettempdir(), str(Path.home())} - {"/"}
     return not line.startswith(("{", "== ")) and not any(place in line for place in places)
 
 

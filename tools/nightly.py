@@ -20,6 +20,7 @@ documentation does not count, since figures are put there.
 import argparse
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -33,10 +34,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.__main__ import NAMES as BENCHMARKS  # noqa: E402 - it is not installed
+from benchmarks.real_tables.models import MODELS, TABLES  # noqa: E402
 from tools.mutants import cores  # noqa: E402
 
 PYTHON = sys.executable
 GREEN, RED = "green", "RED"
+ABSENT = "ABSENT"
+"""Not run: a file that it needs is not on this machine."""
 SHOWN_LINES = 25  # of a red step's output, in the report: where a test run names what failed
 RESULTS = "mutants.jsonl"
 GAUNTLET = "gauntlet.json"
@@ -47,27 +51,30 @@ REAL_TABLES = "real_tables.json"
 class NightStep:
     """A command; `{folder}` in it is where the commit's results are. trial: a command that ends
     well, in seconds, where this one can start. beside: it takes one core and looks at no clock, so
-    that others of the kind may run at the same time.
+    that others of the kind may run at the same time. needs: a file without which it is not run.
     """
 
     name: str
     command: tuple[str, ...]
     trial: tuple[str, ...]
     beside: bool = False
+    needs: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """result: GREEN or RED; seconds by the clock."""
+    """result: GREEN, RED or ABSENT; seconds by the clock."""
 
     result: str
     seconds: float
 
 
-def _with_help(name: str, *command: str, beside: bool = False) -> NightStep:
+def _with_help(
+    name: str, *command: str, beside: bool = False, needs: Path | None = None
+) -> NightStep:
     """A step whose program says its options with --help."""
     named = next(i for i, part in enumerate(command) if part != "-m") + 1
-    return NightStep(name, (PYTHON, *command), (PYTHON, *command[:named], "--help"), beside)
+    return NightStep(name, (PYTHON, *command), (PYTHON, *command[:named], "--help"), beside, needs)
 
 
 LONG_FORMS = {"reply_times": ("10000",)}
@@ -109,7 +116,11 @@ JUDGED = ("-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
 STEPS = (
     *map(_audit, AUDITED),
     _with_help("gauntlet", *JUDGED, beside=True),
-    _with_help("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}", beside=True),
+    _with_help(
+        *("real tables", "-m", *REAL, "--json", f"{{folder}}/{REAL_TABLES}"),
+        beside=True,
+        needs=TABLES / MODELS,
+    ),
     *(_benchmark(name) for name in BENCHMARKS if name not in TIMED),
     _with_help("mutants", "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}"),
     *(_benchmark(name) for name in TIMED),
@@ -148,15 +159,24 @@ class Night:
     def run(self, step: NightStep) -> StepOutcome:
         """Runs a step to its end."""
         command = [part.replace("{folder}", str(self.folder)) for part in step.command]
+        environment = os.environ | {"PYTHONUNBUFFERED": "1"}  # a log shows how far it has come
         started = time.monotonic()
         with self.log(step).open("w", encoding="utf-8") as log:
+            if step.needs is not None and not step.needs.exists():
+                print(f"{step.needs.name} is not in {step.needs.parent}", file=log)
+                return StepOutcome(ABSENT, 0.0)
             done = subprocess.run(
-                command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT, check=False
+                command,
+                cwd=self.root,
+                env=environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                check=False,
             )
         return StepOutcome(GREEN if done.returncode == 0 else RED, time.monotonic() - started)
 
     def report(self, steps: Sequence[NightStep]) -> str:
-        """A table of all steps, and the end of what red ones said."""
+        """A table of all steps, and the end of what those said that are not green."""
         known = self.outcomes()
         parts = [
             f"# Nightly run of {self.commit}\n",
@@ -167,7 +187,7 @@ class Night:
             "",
         ]
         for step in steps:
-            if step.name in known and known[step.name].result == RED:
+            if step.name in known and known[step.name].result != GREEN:
                 lines = self.log(step).read_text("utf-8", errors="replace").splitlines()
                 parts += [f"## {step.name}\n", "```text", *lines[-SHOWN_LINES:], "```\n"]
         return "\n".join(parts)
@@ -183,7 +203,7 @@ def _sum(known: Mapping[str, StepOutcome], steps: Sequence[NightStep]) -> str:
     ended = [known[step.name].result for step in steps if step.name in known]
     return (
         f"{ended.count(GREEN)} of {len(steps)} steps green, {ended.count(RED)} red, "
-        f"{len(steps) - len(ended)} not run."
+        f"{ended.count(ABSENT)} absent, {len(steps) - len(ended)} not run."
     )
 
 

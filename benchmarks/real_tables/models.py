@@ -15,6 +15,7 @@ from reticent_server.domain.schema import ColumnKind
 from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.shared.linear.query import LinearRegression
 
+MODELS = "models.json"
 TABLES = Path(os.environ.get("REAL_TABLES", Path(__file__).parents[3] / "shared" / "tables"))
 MOST = 20_000  # records of a sample
 LEAST_DURATION = 0.01  # years: a policy's exposure where its file says 0
@@ -54,7 +55,7 @@ class Folder:
 
 def read_folder(path: Path = TABLES) -> Folder:
     """Raises FileNotFoundError where there is no models.json."""
-    stored = json.loads((path / "models.json").read_text(encoding="utf-8"))
+    stored = json.loads((path / MODELS).read_text(encoding="utf-8"))
     return Folder(path, stored["tables"], tuple(map(_model, stored["models"])))
 
 

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_every_step_is_run_and_a_red_one_ends_none(tree: Path) -> None:
     commit = nightly.commit_of(tree)
     report = (tree / "build/nightly.md").read_text()
     assert report.startswith(f"# Nightly run of {commit}\n")
-    assert "2 of 3 steps green, 1 red, 0 not run." in report
+    assert "2 of 3 steps green, 1 red, 0 absent, 0 not run." in report
     assert "| two | RED | 0.0 |" in report
     assert "no luck" in report
     assert "well" not in report
@@ -69,11 +70,25 @@ def test_every_step_is_run_and_a_red_one_ends_none(tree: Path) -> None:
 
 def test_a_run_goes_on_with_what_is_not_green(tree: Path) -> None:
     nightly.main(["--only", "one", "two"], STEPS, tree)
-    assert "1 of 3 steps green, 1 red, 1 not run." in (tree / "build/nightly.md").read_text()
+    assert (
+        "1 of 3 steps green, 1 red, 0 absent, 1 not run." in (tree / "build/nightly.md").read_text()
+    )
     assert nightly.main(["--resume"], STEPS, tree) == 1
     assert ran(tree) == ["one", "two", "two", "tre"]
     nightly.main([], STEPS, tree)
     assert ran(tree)[4:] == ["one", "two", "tre"]
+
+
+def test_a_step_without_the_file_that_it_needs_is_no_failure_and_is_said(tree: Path) -> None:
+    needy = replace(STEPS[0], needs=tree / "tables.json")
+    assert nightly.main([], (needy,), tree) == 0
+    report = (tree / "build/nightly.md").read_text()
+    assert "0 of 1 steps green, 0 red, 1 absent, 0 not run." in report
+    assert f"tables.json is not in {tree}" in report
+    assert not (tree / "ran").exists()
+    (tree / "tables.json").touch()
+    assert nightly.main(["--resume"], (needy,), tree) == 0
+    assert ran(tree) == ["one"]
 
 
 def test_steps_that_look_at_no_clock_run_beside_each_other_and_others_alone(
@@ -93,7 +108,9 @@ def test_steps_that_look_at_no_clock_run_beside_each_other_and_others_alone(
     ]
     last = step("tre", "import os; assert os.path.exists('one') and os.path.exists('two')")
     assert nightly.main([], (*pair, last), tree) == 0
-    assert "3 of 3 steps green, 0 red, 0 not run." in (tree / "build/nightly.md").read_text()
+    assert (
+        "3 of 3 steps green, 0 red, 0 absent, 0 not run." in (tree / "build/nightly.md").read_text()
+    )
 
 
 def test_no_step_begins_when_the_night_is_stopped(
