@@ -163,7 +163,7 @@ class Night:
         started = time.monotonic()
         with self.log(step).open("w", encoding="utf-8") as log:
             if step.needs is not None and not step.needs.exists():
-                print(f"{step.needs.name} is not in {step.needs.parent}", file=log)
+                print(f"{step.needs.name} is not on this machine", file=log)
                 return StepOutcome(ABSENT, 0.0)
             done = subprocess.run(
                 command,

@@ -84,7 +84,7 @@ def test_a_step_without_the_file_that_it_needs_is_no_failure_and_is_said(tree: P
     assert nightly.main([], (needy,), tree) == 0
     report = (tree / "build/nightly.md").read_text()
     assert "0 of 1 steps green, 0 red, 1 absent, 0 not run." in report
-    assert f"tables.json is not in {tree}" in report
+    assert "tables.json is not on this machine" in report
     assert not (tree / "ran").exists()
     (tree / "tables.json").touch()
     assert nightly.main(["--resume"], (needy,), tree) == 0
