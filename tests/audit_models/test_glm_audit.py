@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalised linear models over replications: coverage of 95 % intervals, and a black-box audit.
 
-AUDIT_REPLICATIONS (1,000): tables of each cell; `-s` shows the figures. Coverage is to be within
+AUDIT_REPLICATIONS (200): tables of each cell; `-s` shows the figures. Coverage is to be within
 .93 and .97 but for two simulation errors, four coefficients counting as two independent ones.
 """
 
@@ -16,7 +16,7 @@ from reticent_server.accounting.conversions import rho_units
 from support.fits.glm import fitted, glm_table, planned, slopes
 from support.fits.regressions import drive, whole
 
-REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
+REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 SLACK = 2 * np.sqrt(0.95 * 0.05 / (2 * REPLICATIONS))
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 

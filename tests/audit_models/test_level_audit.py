@@ -3,7 +3,7 @@
 mechanism.
 
 Three terms of unit variance with AR(.5) correlation; the last two slopes are 0 and are tested
-together (two degrees of freedom) at 5 %. AUDIT_REPLICATIONS (1,000): tables of each cell; `-s`
+together (two degrees of freedom) at 5 %. AUDIT_REPLICATIONS (200): tables of each cell; `-s`
 shows the figures. Wald and LR share a fit, the score test has one of its own. *Contaminated*: 5 %
 of the responses replaced by gross ones (of a binomial response: turned round); there the noise-free
 robust fit is tested too (each slope, at 5 %), and where it keeps below 10 % the private tests must.
@@ -27,7 +27,7 @@ from support.fits.linear_plans import target_of
 from support.fits.regressions import drive, facts_of, numeric, plain_design, profile_of, whole
 from support.kinds.results import replied
 
-REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
+REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 COVERAGE, LEVEL, CONTAMINATED_LEVEL = (0.93, 0.97), (0.035, 0.065), 0.10
 SHARE, DELTA = 0.05, 1e-6
 COLUMNS = [numeric(f"x{j}", -10, 10) for j in range(3)]

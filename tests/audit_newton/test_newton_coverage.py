@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coverage of 95 % intervals and level of Wald tests over replications of the whole mechanism.
 
-AUDIT_REPLICATIONS (1,000): how many of each cell. A limit is broken only where it is beyond three
+AUDIT_REPLICATIONS (200): how many of each cell. A limit is broken only where it is beyond three
 standard errors of the simulation. `-s` shows the figures.
 """
 
@@ -14,7 +14,7 @@ import pytest
 from support.fits.regressions import boolean, linear_table, numeric
 from support.fits.replications import replicate
 
-REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "1000"))
+REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 COVERAGE, LEVEL, LEAST_COVERAGE = (0.93, 0.97), (0.035, 0.065), 0.90
 CELLS = [
     (p, n, epsilon) for n in (20_000, 5_000, 2_000) for p in (4, 10) for epsilon in (4.0, 1.0, 0.2)
