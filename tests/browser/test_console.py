@@ -37,6 +37,7 @@ PAGES = ["", "datasets/people", "analysts", "analysts/ana", "analysts/ana/revoke
 PAGES += ["budgets?account=population:people", "projects", "proposals", "ledger", "ledger/verify"]
 
 
+@pytest.mark.slow
 def test_a_wrong_key_an_expired_session_and_the_way_back(page: Page, desk: Desk) -> None:
     page.goto("/console/ledger")
     page.get_by_label("Your key").fill("rk_wrong")
@@ -77,6 +78,7 @@ def test_a_data_set_its_charges_and_a_release(inside: Page) -> None:
     assert entries_of.get_by_text("debit").count() == 2
 
 
+@pytest.mark.slow
 def test_an_analyst_is_added_given_a_budget_rotated_and_revoked(inside: Page, desk: Desk) -> None:
     access = desk.services.access
     inside.get_by_role("link", name="Analysts").click()
@@ -142,6 +144,7 @@ def test_a_cap_is_raised_and_a_credit_is_written(inside: Page, desk: Desk) -> No
     assert (balance.epsilon, balance.spent.primary) == (60 * 10**9, 20 * 10**9)
 
 
+@pytest.mark.slow
 def test_the_trail_is_searched_as_one_types_and_paged(inside: Page) -> None:
     inside.goto("/console/ledger")
     table = inside.locator("#entries tbody tr")
@@ -156,6 +159,7 @@ def test_the_trail_is_searched_as_one_types_and_paged(inside: Page) -> None:
     assert table.first.locator("td").first.inner_text() == "3"
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_changed_is_named(inside: Page, desk: Desk) -> None:
     with writing(desk.services.ledger._engine) as connection:
         connection.exec_driver_sql("DROP TRIGGER IF EXISTS ledger_entries_no_update")
@@ -217,6 +221,7 @@ def _nothing_has_run(page: Page) -> None:
     assert page.locator("script:not([src])").count() == 0
 
 
+@pytest.mark.slow
 def test_markup_in_stored_names_and_reasons_stays_text(inside: Page) -> None:
     inside.goto("/console/ledger")
     inside.get_by_text("onerror=document.title").wait_for()
@@ -277,6 +282,7 @@ def test_no_page_is_wider_than_its_window(inside: Page, width: int) -> None:
         assert all(region.get_attribute("tabindex") == "0" for region in regions)
 
 
+@pytest.mark.slow
 def test_pages_work_without_scripts(browser_without_scripts: Page, desk: Desk) -> None:
     page = browser_without_scripts
     page.goto("/console/ledger")

@@ -25,6 +25,7 @@ NARROW = 390
 """Pixels of a telephone's width."""
 
 
+@pytest.mark.slow
 def test_from_a_key_to_a_fit_with_a_plot(
     browser: Browser, history: History, tmp_path: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_from_a_key_to_a_fit_with_a_plot(
         assert said == []
 
 
+@pytest.mark.slow
 def test_a_study_is_analysed_by_keyboard_for_nothing(
     browser: Browser, history: History, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ def run(program: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 def test_the_client_needs_nothing_of_the_server() -> None:
     blocked = f"import sys; sys.modules.update(dict.fromkeys({(*OPTIONAL, 'reticent_server')}))\n"
     done = run(blocked + "import reticent; reticent.Client('http://127.0.0.1:1', key='rk_1')")

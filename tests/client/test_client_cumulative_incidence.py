@@ -79,6 +79,7 @@ def test_groups_differ_by_differences_and_by_gray_s_test() -> None:
     assert found.to_frame().shape == (8, 9)
 
 
+@pytest.mark.slow
 def test_the_plot_has_causes_groups_and_numbers_at_risk() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot as plt

@@ -73,6 +73,7 @@ def test_a_credit_is_no_more_than_the_whole(server: Server) -> None:
     np.testing.assert_allclose(line.get_ydata(), [100, 40])
 
 
+@pytest.mark.slow
 def test_the_profile_has_a_panel_for_each_column(server: Server) -> None:
     figure = server.dataset().profile().plot()
     panels = [axes for axes in figure.axes if axes.axison]
@@ -94,6 +95,7 @@ def test_without_a_profile_there_is_nothing_to_plot(server: Server) -> None:
         server.client().dataset("houses").profile().plot()
 
 
+@pytest.mark.slow
 def test_coefficients_that_would_hide_each_other_have_axes_of_their_own() -> None:
     document = release()
     wide = np.array(document["result"]["confidence_intervals"], dtype=np.float64)

@@ -78,6 +78,7 @@ def test_sites_have_effects_and_slopes_of_their_own(pooled: Any, tables: Any) ->
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_errors_count_the_noise_of_every_site(tables: Any) -> None:
     """Over 300 draws of the noise, estimates spread as the errors say: within 5 errors of an sd."""
     draws, sds = 300, {"a": 0.004, "b": 0.02, "c": 0.006}

@@ -161,6 +161,7 @@ def test_relative_trends_grow_with_time() -> None:
     assert grown / 2 > largest
 
 
+@pytest.mark.slow
 def test_a_breakdown_value_is_where_the_interval_reaches_zero() -> None:
     found = released()
     for trends in ("smoothness", "relative"):

@@ -88,6 +88,7 @@ def test_without_noise_least_squares_are_statsmodels_with_hc0() -> None:
     np.testing.assert_allclose(fit.cov_params(), V, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [N, None])
 def test_intervals_hold_what_is_true_as_often_as_they_say(total: Any) -> None:
     """Of 300 tables: .95 ± 4.5 standard errors of .0126, and errors that are the spread."""
@@ -102,6 +103,7 @@ def test_intervals_hold_what_is_true_as_often_as_they_say(total: Any) -> None:
     np.testing.assert_allclose(np.median(said, axis=0) / np.std(sd, axis=0), 1, atol=0.15)
 
 
+@pytest.mark.slow
 def test_shares_hold_the_population_as_often_as_they_say() -> None:
     truth = shares().reshape(4, 3, 2).sum(axis=2).ravel()
     held = []
@@ -127,6 +129,7 @@ def test_a_margin_has_the_noise_of_what_it_adds_up() -> None:
     np.testing.assert_array_equal(turned.counts, counts.sum(axis=1).T)
 
 
+@pytest.mark.slow
 def test_any_analysis_has_the_errors_of_the_fit_that_it_repeats() -> None:
     found = tables(noisy(1, 20.0), 20.0)
 

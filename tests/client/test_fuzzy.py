@@ -48,6 +48,7 @@ def test_a_jump_without_an_interval_leaves_every_effect(lost: Jump) -> None:
     assert fuzzy_effect(told, lost, 0.05) == FuzzyEffect(2.0, (-inf, inf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [-1.0, 0.0, 1.0])
 def test_intervals_cover_whatever_the_covariance_is(correlation: float) -> None:
     rng = np.random.default_rng(1)

@@ -52,6 +52,7 @@ def test_workers_share_what_a_server_may_open() -> None:
     assert many.database_connections == PARENT + 64 * MIN_POOL
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_server_that_may_open_too_many_says_what_to_set(
     cluster: Cluster, on_cluster: Installation
@@ -85,6 +86,7 @@ def test_a_server_that_may_open_too_many_says_what_to_set(
         cluster.execute(undo)
 
 
+@pytest.mark.slow
 def test_sqlite_has_no_such_limit(installation: Installation) -> None:
     settings = installation.settings.model_copy(update={"database_connections": 10_000})
     refuse_too_many(settings, shares(settings, 8))

@@ -33,6 +33,7 @@ def on_cluster(cluster: Cluster, tmp_path: Path) -> Installation:
     return build(tmp_path / "installation", (cluster.url("ledger"), cluster.url("vault")))
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_clean_503_and_no_half_entry(installation: Installation) -> None:
     headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
     log = installation.directory / "reticent.db-wal"

@@ -108,6 +108,7 @@ def kill(server: Lives, times: int, points: list[str]) -> int:
 POINTS = [*child.BEFORE, *child.AFTER, *child.QUEUED]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_killed_before_during_and_after_a_charge(installation: Installation) -> None:
     """Once: at every fourth step on SQLite, and at those between on PostgreSQL. (In the audit, at

@@ -72,6 +72,7 @@ def racer(url: str, gate: Path) -> Forked:
     return forked(ledger_process.main, arguments, dict(os.environ), gate.with_suffix(".log"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["basic", "zcdp"])
 def test_two_processes_share_one_budget(
     ledger: Ledger, database_url: str, tmp_path: Path, rule: str
@@ -169,6 +170,7 @@ def test_verify_sees_one_consistent_state_while_others_write(
     assert len(ledger.releases("alice")) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 )

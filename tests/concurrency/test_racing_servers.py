@@ -46,6 +46,7 @@ def race(installation: Installation, *, clients: int, requests: int, allowed: in
         assert services.ledger.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_two_servers_race_for_the_last_unit(installation: Installation) -> None:
     race(installation, clients=8, requests=120, allowed=50)

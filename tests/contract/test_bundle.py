@@ -53,6 +53,7 @@ def people(client: reticent.Client) -> reticent.Dataset:
     return client.dataset("people")
 
 
+@pytest.mark.slow
 def test_a_plan_is_one_for_all_and_its_widths_are_those_asked_for(people: reticent.Dataset) -> None:
     planned = reticent.bundle(DOCUMENT).plan(people)
     assert planned.factor == 1.0

@@ -31,6 +31,7 @@ def client(url: str, installation: Installation) -> Iterator[reticent.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_a_session(client: reticent.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     (dataset,) = client.datasets()
     assert (dataset.name, dataset.version, dataset.n) == ("people", 1, 400)

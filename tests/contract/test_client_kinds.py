@@ -54,6 +54,7 @@ def test_kinds_with_a_class_for_groups_are_asked_by_group() -> None:
     assert {kind for kind, fields in ASKED if "by" in fields} >= set(BY_GROUP)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(32)
 @pytest.mark.parametrize(("kind", "fields"), ASKED, ids=[f"{k}-{'by' in f}" for k, f in ASKED])
 def test_an_answer_can_be_shown_kept_and_drawn(

@@ -45,6 +45,7 @@ def cancelled_behind_another(client: reticent.Client, people: reticent.Dataset) 
     raise AssertionError("no release could be cancelled in time")
 
 
+@pytest.mark.slow
 def test_progress_and_cancelling(
     url: str, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,7 @@ MODELS = [
 EMPTY = [m | {"where": NOBODY} for m in MODELS if m["formula"].endswith("~ x") or "loss" in m]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("query", MODELS + EMPTY, ids=lambda q: " ".join(map(str, q.values())))
 def test_every_model_is_answered(api: Any, query: dict[str, Any]) -> None:
@@ -149,6 +150,7 @@ def check_test(row: Any) -> None:
     assert row["p_value"] is None or 0 <= row["p_value"] <= 1
 
 
+@pytest.mark.slow
 def test_location_and_scale_are_answered(api: Any) -> None:
     by_influence = {"mechanism": "influence", "calibration": "asymptotic"}
     ways = [

@@ -63,6 +63,7 @@ def held(built: ZipFile) -> set[str]:
     return {name for name in built.namelist() if ".dist-info/" not in name}
 
 
+@pytest.mark.slow
 def test_the_client_s_wheel_holds_the_client_alone(wheels: dict[str, ZipFile]) -> None:
     assert held(wheels["reticent"]) == modules("client")
     assert {name.split("/")[0] for name in held(wheels["reticent"])} == {"reticent"}

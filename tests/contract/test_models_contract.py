@@ -97,6 +97,7 @@ def test_hypothesis_tests(dataset: Any) -> None:
     assert plan.query["kind"] == "hypothesis_test"
 
 
+@pytest.mark.slow
 def test_hypotheses_that_cannot_be_tested_are_refused(dataset: Any) -> None:
     for arguments in (("y ~ x", "z = 0"), ("y ~ x", ["x = 0", "x = 1"]), ("y ~ x", "x")):
         if arguments[1] == "x":
@@ -130,6 +131,7 @@ def test_a_fit_by_influence_replies_where_it_is_safe(
             ask(*arguments, **({"mechanism": "influence"} | refused), epsilon=0.5)
 
 
+@pytest.mark.slow
 def test_a_ridge_is_free_and_of_the_newton_mechanism(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x + C(g)", ridge=0.5, epsilon=5.0)
     assert plan.cost == dataset.plan("linear_regression", "y ~ x + C(g)", epsilon=5.0).cost
@@ -187,6 +189,7 @@ def test_a_mask_that_leaves_nobody_has_a_reply_with_flags(
     assert not all(flag[-1] for flag in flags)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]

@@ -52,6 +52,7 @@ def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]
     return {(method, path): op for path, found in paths for method, op in found.items()}
 
 
+@pytest.mark.slow
 def test_every_route_documents_every_status(document: dict[str, Any]) -> None:
     found = {key: set(map(int, op["responses"])) for key, op in operations(document).items()}
     assert found == EXPECTED
@@ -80,6 +81,7 @@ def test_the_key_is_asked_for(document: dict[str, Any]) -> None:
         assert bool(operation.get("security")) == path.startswith("/v1/")
 
 
+@pytest.mark.slow
 def test_the_document_s_own_names_are_accepted(api: Api, document: dict[str, Any]) -> None:
     """Each kind that the document lists is a kind that the server plans."""
     mapping = document["components"]["schemas"]["RequestBody"]["properties"]["query"]

@@ -32,6 +32,7 @@ def test_a_regression_s_coefficients_are_forecast(api: Api, query: dict[str, obj
     assert 0 < targets[0]["epsilon"] < targets[1]["epsilon"] <= 100
 
 
+@pytest.mark.slow
 def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
     (found,) = planned(api, QUERY, target=0.5).json()["forecast"]["epsilon_for"]
     privacy = {"epsilon": found["epsilon"]}

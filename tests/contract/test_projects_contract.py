@@ -42,6 +42,7 @@ def clients(services: Services, installation: Installation) -> dict[str, reticen
     return {name: client(key) for name, key in installation.keys.items()}
 
 
+@pytest.mark.slow
 def test_an_analyst_asks_for_a_project_and_uses_it(
     services: Services, clients: dict[str, reticent.Client]
 ) -> None:

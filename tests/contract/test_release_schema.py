@@ -62,6 +62,7 @@ def test_a_failed_release_is_valid(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     VALIDATOR.validate(api.post("/v1/releases", request_body()).json())
 
 
+@pytest.mark.slow
 def test_the_schema_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import release_schema
@@ -70,6 +71,7 @@ def test_the_schema_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     assert release_schema.TARGET.read_text("utf-8") == release_schema.source(), advice
 
 
+@pytest.mark.slow
 def test_what_is_not_estimable_is_null_in_a_test_and_in_a_table_of_terms(api: Api) -> None:
     """A mask that leaves nobody: the statistic is there, and is null."""
     fields = {"kind": "hypothesis_test", "formula": "y ~ x", "where": "y > 1e9"}

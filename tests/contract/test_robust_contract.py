@@ -75,6 +75,7 @@ def test_quantiles_and_single_numbers(dataset: Any) -> None:
         assert str(each.summary())
 
 
+@pytest.mark.slow
 def test_a_reply_or_no_reply_is_a_release_that_has_been_charged(
     url: str, installation: Installation
 ) -> None:

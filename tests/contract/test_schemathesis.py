@@ -133,6 +133,7 @@ def header(key: str | None) -> tuple[str, ...]:
     return () if key is None else ("--header", f"Authorization: Bearer {key}")
 
 
+@pytest.mark.slow
 def test_a_few_requests_of_every_kind(installation: Installation) -> None:
     key = header(installation.keys["ana"])
     run(installation, "--phases", "fuzzing", "--max-examples", "2", *key)

@@ -64,6 +64,7 @@ def test_one_curve(api: Api) -> None:
     assert steps.get_ydata()[1:].tolist() == curve.survival.tolist()
 
 
+@pytest.mark.slow
 def test_curves_by_group(api: Api) -> None:
     found = SurvivalCurves(asked(api, kind="survival_curve", by="g"))
     found.check()
@@ -75,6 +76,7 @@ def test_curves_by_group(api: Api) -> None:
     assert "b" in str(found.summary())
 
 
+@pytest.mark.slow
 def test_a_group_without_times_is_shown_as_such(api: Api) -> None:
     document = asked(api, kind="survival_curve", by="g", where="k < 0")
     found = SurvivalCurves(document)
@@ -83,6 +85,7 @@ def test_a_group_without_times_is_shown_as_such(api: Api) -> None:
     found.plot()
 
 
+@pytest.mark.slow
 def test_a_log_rank_test(api: Api) -> None:
     found = LogRankTest(asked(api, kind="log_rank", by="g"))
     found.check()
@@ -110,6 +113,7 @@ def test_a_log_rank_test_with_strata_a_trend_and_late_weights(api: Api) -> None:
     assert "γ = 1" in str(found.summary())
 
 
+@pytest.mark.slow
 def test_cumulative_incidences_by_group(api: Api) -> None:
     query = {"event": "g", "by": "b", "censored": "c"}
     found = CumulativeIncidences(asked(api, kind="cumulative_incidence", **query))

@@ -80,6 +80,7 @@ def test_every_model_says_which_question_it_answers(planner: Api, name: str) -> 
     assert bool(said) or QUERIES[name]["kind"] not in MODELS
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("query", "said"),
@@ -118,6 +119,7 @@ def test_the_mechanism_does_not_name_the_other_target(
     assert mechanism == f"noisy Newton ({said}), discrete Gaussian sums"
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("query", [OLS, RLM, MLE])
 def test_a_plan_forecasts_the_other_target_as_that_target_s_own_plan_does(
@@ -144,6 +146,7 @@ def test_what_has_one_target_forecasts_one(planner: Api, query: dict[str, Any]) 
     assert planned(planner, query)["other_target"] is None
 
 
+@pytest.mark.slow
 def test_names_ask_for_the_target_that_they_name(
     ds: reticent.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +191,7 @@ def test_ci_ratio_works_with_each_target(ds: reticent.Dataset, name: str) -> Non
     assert plan.query.get("loss", "huber") == ("huber" if name == "rlm" else "squared")
 
 
+@pytest.mark.slow
 def test_the_first_line_of_a_page_and_of_each_file(
     ds: reticent.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +220,7 @@ def effect(effects: Any) -> float:
     return float(effects.estimates[effects.names.index("x")])
 
 
+@pytest.mark.slow
 def test_what_follows_from_a_fit_is_of_its_target(
     ds: reticent.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +248,7 @@ def test_what_follows_from_a_fit_is_of_its_target(
     assert logit.wald_test("x = 0").df == 1
 
 
+@pytest.mark.slow
 def test_weights_and_groups_follow_or_say_what_they_are(
     ds: reticent.Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def twin(people: reticent.Dataset) -> reticent.Twin:
     return people.twin(seed=3)
 
 
+@pytest.mark.slow
 def test_every_kind_answers_with_its_class_and_nothing_is_charged(twin: reticent.Twin) -> None:
     for kind, given in FIELDS.items():
         answer = getattr(twin, kind)(epsilon=10.0, **given)

@@ -76,6 +76,7 @@ def test_a_copy_of_sqlite_while_it_is_used(tmp_path: Path, clock: SetClock) -> N
         check(f"sqlite:///{copy}", world, head, clock)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_dump_of_postgresql_and_its_restore(tmp_path: Path, clock: SetClock) -> None:
     programs = postgresql.binaries()

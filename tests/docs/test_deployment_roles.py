@@ -128,6 +128,7 @@ def ready(deployment: Deployment) -> Iterator[Services]:
             yield services
 
 
+@pytest.mark.slow
 def test_the_server_s_roles_are_enough_to_answer(ready: Services, deployment: Deployment) -> None:
     services = ready
     deployment.settings("server")  # its passwords, whoever's another test has set
@@ -221,6 +222,7 @@ def test_without_its_passwords_nobody_gets_in(
             psycopg.connect(settings.vault_url)
 
 
+@pytest.mark.slow
 def test_the_server_s_role_cannot_load_a_table(ready: Services, deployment: Deployment) -> None:
     """An error in words, and nothing is made."""
     files = [deployment.folder / name for name in ("people.csv", "schema.yaml")]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pytest
 
 import reticent
 from support.documents.code_blocks import ROOT, blocks, run
@@ -18,6 +19,7 @@ MOST_COMMANDS = 6
 MOST_LINES = 8
 
 
+@pytest.mark.slow
 def test_from_a_csv_file_to_a_plot(tmp_path: Path) -> None:
     page = [block for block in blocks(ROOT / "README.md") if not block.reason]
     schema, shell, python = (

@@ -23,6 +23,7 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(20)
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_a_page_s_blocks_run_in_order(path: Path, tmp_path: Path) -> None:

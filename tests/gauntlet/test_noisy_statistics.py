@@ -45,6 +45,7 @@ def test_adassp_is_least_squares_without_noise_and_shrinks_with_it() -> None:
     assert abs(np.median(shrunk)) < 0.8 * abs(ols.coefficients[2])
 
 
+@pytest.mark.slow
 def test_its_standard_errors_count_the_noise() -> None:
     X, y = table()
     told, rng = Told.of(X, y, 1.0), np.random.default_rng(2)

@@ -60,6 +60,7 @@ def test_a_sample_keeps_missing_cells_apart() -> None:
     assert not block.columns["m"][block.missing["m"]].any()
 
 
+@pytest.mark.slow
 def test_a_model_s_intervals_cover_its_noise_free_target(small: Any) -> None:
     question = linear("small", "small", 2_000, "y ~ m", where="high == 1")
     (line,) = asked(question, 4, (4.0,)).lines
@@ -96,6 +97,7 @@ def test_a_model_that_is_refused_says_why(small: Any) -> None:
     assert outcome.goals(missed=True) == {"answered"}
 
 
+@pytest.mark.slow
 def test_a_model_that_breaks_is_said_and_the_next_is_asked(
     small: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

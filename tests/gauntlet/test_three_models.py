@@ -7,6 +7,7 @@ in 10⁶. They are wide with so few samples, and still narrower than what went w
 scores of 5 to 30, standard errors 50 times too large, every coefficient flagged.
 """
 
+import pytest
 from benchmarks.gauntlet import goals
 from benchmarks.gauntlet.lines import FitLine
 from benchmarks.gauntlet.models import SUITE, named
@@ -28,6 +29,7 @@ def line(name: str) -> FitLine:
     return found
 
 
+@pytest.mark.slow
 def test_three_models_miss_no_goal_beyond_chance() -> None:
     found = [line(name) for name in SUITE]
     missed = [(f.text(), v.goal) for f in found for v in f.verdicts() if v.missed]

@@ -253,6 +253,7 @@ def in_r(
     return shown_there
 
 
+@pytest.mark.slow
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_r_has_every_number_with_its_flags(

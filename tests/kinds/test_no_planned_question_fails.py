@@ -182,6 +182,7 @@ def test_no_table_makes_a_question_fail(facts: DatasetFacts, name: str, alike: s
     ends_alike(facts, QUERIES[name], alike)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("alike", ALIKE)
 @pytest.mark.parametrize("name", TWO_COLUMNS)

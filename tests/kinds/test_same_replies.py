@@ -13,6 +13,7 @@ from support.kinds import same_replies
 WANTED = ": linear_regression 4"
 
 
+@pytest.mark.slow
 def test_the_same_tree_replies_the_same_and_a_difference_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ def extreme_records(clusters: tuple[float, ...]) -> dict[str, Any]:
     return {"y": y, "x": x, "z": z, "b": b, "w": w, "g": g, "h": 0 * x, "t": 0 * x} | counts
 
 
+@pytest.mark.slow
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(name: str) -> None:

@@ -53,6 +53,7 @@ def steps(name: str, *, known: bool) -> tuple[Any, list[Any]]:
             return plan, found
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("known", [True, False])

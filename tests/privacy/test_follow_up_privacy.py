@@ -86,6 +86,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
             return steps
 
 
+@pytest.mark.slow
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("seed", SEEDS)

@@ -59,6 +59,7 @@ def worst(table: Any, step: Any) -> tuple[float, float]:
     return most, loss / registry.rho(step)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("family", "link"),

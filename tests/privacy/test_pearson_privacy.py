@@ -41,6 +41,7 @@ def records() -> dict[str, Any]:
     return {"y": y, "x": x, **spare}
 
 
+@pytest.mark.slow
 def test_the_farthest_records_are_as_far_apart_as_is_billed(steps: Any) -> None:
     assert [step.label for step in steps] == list(ATTAINED)
     for step in steps:

@@ -117,6 +117,7 @@ CELLS = 4
 TABLES = list(product(range(CELLS), repeat=3))
 
 
+@pytest.mark.slow
 def test_quantiles_reach_the_same_outputs_from_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
     part = QuantileTree(Grid(0.0, CELLS - 1.0, integers=True), (0.25, 0.75), RHO_UNITS)
     found = {

@@ -32,6 +32,7 @@ def extreme_records() -> dict[str, Any]:
     return dict(zip("yxwgh", np.array(list(cells)).T, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_two_records_are_farther_apart_than_is_billed_and_some_are_as_far(name: str) -> None:
     first, second = asked(QUERIES[name], 20.0, clustered_table(4000, 0.05, 1))[1].steps

@@ -69,6 +69,7 @@ def steps(name: str, max_rows: int = 1) -> tuple[Any, list[Any]]:
             return plan, found
 
 
+@pytest.mark.slow
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("max_rows", [1, 3])

@@ -79,6 +79,7 @@ def test_no_pair_of_records_is_farther_apart_than_the_noise_is_made_for(steps: A
         assert max(worst(table, step)) <= 1 + 1e-9, step.label
 
 
+@pytest.mark.slow
 def test_scores_at_both_ends_attain_the_bound(steps: Any) -> None:
     table, every = steps
     for step in last(every, 3):

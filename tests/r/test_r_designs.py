@@ -11,6 +11,7 @@ import pytest
 from support.kinds import r_designs
 
 
+@pytest.mark.slow
 def test_the_answers_in_the_fixture_are_todays() -> None:
     fixture = json.loads(r_designs.FIXTURE.read_text("utf-8"))
     today = r_designs.answers(fixture["releases"])

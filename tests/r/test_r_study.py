@@ -15,6 +15,7 @@ OF_EVERY_RELEASE = {"check", "plot", "save", "summary", "to_frame"}
 NO_ANALYSES = {"clipped", "groups", "names", "nobs"}
 
 
+@pytest.mark.slow
 def test_the_answers_in_the_fixture_are_todays() -> None:
     fixture = json.loads(r_cases.FIXTURE.read_text("utf-8"))
     today = json.loads(json.dumps(r_cases.cases(fixture["studies"])))

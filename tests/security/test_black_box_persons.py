@@ -75,6 +75,7 @@ def noise_for_one_row(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(noisy_sum, name, lambda part, f=right: f(replace(part, unit_rows=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("kind", QUERIES)
 def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: str) -> None:

@@ -68,6 +68,7 @@ def test_an_answer_that_ends_in_an_exception_is_charged(
     assert spent(api) == pytest.approx(2 * once)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_spend_survives_a_restart(api: Api, installation: Installation) -> None:
     for _ in range(3):
@@ -105,6 +106,7 @@ def test_a_query_that_finishes_revives_nobody(
     assert api.services.ledger.verify() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_nobody_is_lost_when_many_are_added_at_once(
     services: Services, installation: Installation
@@ -211,6 +213,7 @@ def test_a_reservation_that_the_ledger_does_not_know_computes_nothing(services: 
         services.engine.execute(ready, forged)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_a_cost_is_estimated_without_a_look_at_the_rows(
     services: Services, installation: Installation
@@ -240,6 +243,7 @@ SCORES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_no_score_of_private_rows_comes_without_noise(api: Api) -> None:
     """What is computed from the same rows twice differs, and no measure of fit is there besides."""

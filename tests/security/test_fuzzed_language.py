@@ -123,6 +123,7 @@ def check(facts: DatasetFacts, text: str) -> None:
             assert min(answered(facts, query)[1] for _ in range(2)) <= SECONDS, text[:200]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=texts)
 def test_a_plan_or_a_clear_refusal(facts: DatasetFacts, text: str) -> None:

@@ -70,6 +70,7 @@ def plant(template: Installation, directory: Path) -> Installation:
     return installation
 
 
+@pytest.mark.slow
 def test_nothing_tells_a_planted_value(sessions: dict[bool, Session]) -> None:
     stdout, stderr = sessions[False].ended()
     assert child.PLANTED not in stdout
@@ -84,5 +85,6 @@ def test_nothing_tells_a_planted_value(sessions: dict[bool, Session]) -> None:
     assert "reticent_requests_total" in stdout
 
 
+@pytest.mark.slow
 def test_without_the_guards_it_would_be_told(sessions: dict[bool, Session]) -> None:
     assert sessions[True].ended()[1].count(child.PLANTED) > 20

@@ -219,6 +219,7 @@ def test_whatever_is_said_of_two_registers_is_the_same(
     assert first == second
 
 
+@pytest.mark.slow
 def test_the_curator_s_lists_are_the_same(
     registers: list[Register], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def said(server: Server, begin: bytes, drip: bytes = b"") -> tuple[bytes, float]
     return found, time.monotonic() - started
 
 
+@pytest.mark.slow
 def test_a_body_that_drips_is_cut_off(hasty: Server) -> None:
     for drip in (b"", b" "):
         reply, seconds = said(hasty, POST + b"Content-Length: 60000\r\n\r\n{", drip)

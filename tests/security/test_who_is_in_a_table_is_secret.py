@@ -244,6 +244,7 @@ def test_two_worlds_that_differ_in_one_person_say_the_same(pair: list[Installati
     assert sum(lost > 0 for lost in losses) >= len(ASKED) // 2  # the person is there, and is seen
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 def test_every_size_is_the_declared_one(pair: list[Installation]) -> None:
     """The overlap of two tables (the sum of their sizes less that of the link) and the new persons
@@ -260,6 +261,7 @@ def test_every_size_is_the_declared_one(pair: list[Installation]) -> None:
             assert {facts.n for facts in versions} == {spine.n}
 
 
+@pytest.mark.slow
 def test_the_comparison_sees_who_is_linked(
     installation_template: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

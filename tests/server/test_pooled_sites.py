@@ -75,6 +75,7 @@ class Sites:
         return [str(client.budget()) for client in self.clients]
 
 
+@pytest.mark.slow
 def test_a_site_that_does_not_agree_stops_all_before_any_charge(sites: Sites) -> None:
     before = sites.left
     columns = AGREED["columns"] | {"x": {"kind": "numeric", "bounds": [0, 5]}}

@@ -60,6 +60,7 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_every_process_of_a_server_does_and_none_outlives_it(installation: Installation) -> None:
     """The server, its workers, and the helpers that map blocks for a worker's threads. Killed, it
     cannot end its workers: they end by themselves.
@@ -77,6 +78,7 @@ def test_every_process_of_a_server_does_and_none_outlives_it(installation: Insta
         until(lambda: not any(map(_is_alive, everybody)), every=0.05)
 
 
+@pytest.mark.slow
 def test_lines_of_several_processes_do_not_mix() -> None:
     read, write = os.pipe()
     loggers = [python(LOGGER, stderr=write) for _ in range(4)]

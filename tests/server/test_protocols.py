@@ -140,6 +140,7 @@ def test_a_withdrawn_protocol_is_refused_and_its_releases_stay(desk: Desk) -> No
     assert desk.ask(key="another").status_code == 201
 
 
+@pytest.mark.slow
 def test_a_data_set_that_asks_for_a_protocol_answers_nothing_else(desk: Desk) -> None:
     """Plans and releases alike, and whoever asks again has the release of before."""
     before = desk.ask(protocol=None, key="before")

@@ -123,6 +123,7 @@ def test_a_leaked_key_can_be_dropped_at_once(access: Access) -> None:
     assert access.authenticate(fresh) is not None
 
 
+@pytest.mark.slow
 def test_rotations_at_once_leave_two_live_keys(access: Access) -> None:
     access.add_analyst("alice", by="t")
     barrier = Barrier(8)

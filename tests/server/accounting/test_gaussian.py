@@ -76,6 +76,7 @@ def test_what_is_found_is_certified_and_the_most(epsilon: Any, delta: Any) -> No
         assert exact[0] <= allowed < exact[1]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "epsilon",
@@ -96,6 +97,7 @@ def test_another_accountant_says_the_same(epsilon: Any, delta: Any) -> None:
     assert 0.98 * delta <= found.get_delta_for_epsilon(epsilon) <= 1.02 * delta
 
 
+@pytest.mark.slow
 def test_more_of_either_is_more_and_never_less_than_zcdp() -> None:
     by_epsilon = [
         gaussian.max_rho(e, 10**12) for e in np.geomspace(1e5, 1e11, 40).astype(int).tolist()

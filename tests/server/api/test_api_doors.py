@@ -113,6 +113,7 @@ def test_metrics_of_a_ledger_that_is_away_are_503(
     assert curators_port(api.services, "/metrics", key).status_code == 503
 
 
+@pytest.mark.slow
 def test_a_key_that_asks_too_often_waits(installation: Installation) -> None:
     """Whatever it asks; other keys go on; nothing is charged."""
     with changed(installation, requests_per_minute=40) as services:

@@ -65,6 +65,7 @@ def test_any_json(api: Api, body: Any) -> None:
     check(api, json.dumps(body).encode())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(content=st.binary(max_size=200))
 def test_any_bytes(api: Api, content: bytes) -> None:

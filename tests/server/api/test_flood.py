@@ -12,6 +12,7 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
 from benchmarks.flood import (
     DEAR,
     FIT,
@@ -92,6 +93,7 @@ async def scene(place: FloodedPlace, process: int, keys: dict[str, str], carol: 
     assert max(memory) - memory[0] <= MEGABYTES
 
 
+@pytest.mark.slow
 def test_a_flood_keeps_nobody_waiting_and_does_not_fill_the_memory(
     installation: Installation,
 ) -> None:

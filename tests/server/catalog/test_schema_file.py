@@ -170,6 +170,7 @@ def test_absent_and_undecodable_files(tmp_path: Path) -> None:
         read_schema(tmp_path / "latin.yaml")
 
 
+@pytest.mark.slow
 @given(
     st.floats(-1e50, 1e50),
     st.floats(-1e50, 1e50),

@@ -42,6 +42,7 @@ def made(run: Run, *more: str) -> dict[str, Any]:
     return dict(json.loads(result.stdout))
 
 
+@pytest.mark.slow
 def test_the_document_says_what_is_installed_and_what_was_replayed(run: Run) -> None:
     document = made(run)
     assert document["software"]["libraries"]["opendp"] == "0.16.0"
@@ -61,11 +62,13 @@ def test_the_document_says_what_is_installed_and_what_was_replayed(run: Run) -> 
     assert "The examples of some kinds" in page
 
 
+@pytest.mark.slow
 def test_every_page_that_an_answer_names_is_there(run: Run) -> None:
     docs = Path(__file__).parents[3] / "docs"
     assert all((docs / each["page"]).is_file() for each in made(run)["questions"])
 
 
+@pytest.mark.slow
 def test_a_certificate_is_checked_by_whoever_has_the_fingerprint(run: Run) -> None:
     made(run)
     _, known = opened(Path("c.jws").read_text())
@@ -77,6 +80,7 @@ def test_a_certificate_is_checked_by_whoever_has_the_fingerprint(run: Run) -> No
     assert known in other.stderr
 
 
+@pytest.mark.slow
 def test_a_changed_certificate_is_refused(run: Run) -> None:
     made(run)
     header, payload, signature = Path("c.jws").read_text().strip().split(".")
@@ -97,6 +101,7 @@ def signed(path: Path, payload: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_what_was_signed_must_be_a_certificate_and_says_nothing_to_the_terminal(run: Run) -> None:
     document, hidden = made(run), "x\x1b[2K\rnobody"
     ledger = document["ledger"] | {"problems": [hidden]}
@@ -118,6 +123,7 @@ def test_what_was_signed_must_be_a_certificate_and_says_nothing_to_the_terminal(
     assert run("--check", signed(Path("o.jws"), json.dumps(document).encode())).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_ledger_that_was_edited_is_no_success(run: Run) -> None:
     with open_access(Settings()) as access:
         access.add_curator("olga", STAFF, by="t")

@@ -53,6 +53,7 @@ def other(column: Any) -> str:
             return "'x'"
 
 
+@pytest.mark.slow
 def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
     assert world.ledger.verify() == []
     told = [(e.draft.action, e.draft.actor) for e in world.ledger.entries()][::-1]
@@ -212,6 +213,7 @@ def test_an_entry_tells_ids_and_never_a_digest_of_a_key_or_a_name(world: World) 
     assert all(len(entry["detail"][DIGEST]) == 64 for entry in entries if entry.get("subject"))
 
 
+@pytest.mark.slow
 def test_acts_and_charges_at_once_leave_one_chain(world: World) -> None:
     """Four kinds of writers on the same rows and accounts; the order of entries fits every row."""
     open_accounts(world.ledger)

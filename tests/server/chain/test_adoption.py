@@ -57,6 +57,7 @@ def old_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         postgresql.drop_database(url)
 
 
+@pytest.mark.slow
 def test_rows_of_an_earlier_version_are_adopted_once(old_database: str) -> None:
     database.upgrade(old_database)
     engine, clock = database.connect(old_database), SetClock()

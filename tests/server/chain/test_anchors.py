@@ -178,6 +178,7 @@ def test_what_cannot_be_known_now_ends_no_server(anchored: Settings) -> None:
         assert keep_anchored(services, ended, writes=True)
 
 
+@pytest.mark.slow
 def test_a_server_writes_anchors_and_ends_when_its_database_is_rolled_back(
     anchored: Settings, installation: Installation
 ) -> None:

@@ -111,6 +111,7 @@ def test_load_counts_what_it_clips_for_the_curator() -> None:
     assert "grade" not in tables
 
 
+@pytest.mark.slow
 def test_load_refuses_with_row_and_column_and_changes_nothing(folder: Path) -> None:
     run("init")
     load()
@@ -152,6 +153,7 @@ def test_show_tells_what_is_public_and_nothing_else() -> None:
     assert "No such data set" in run("dataset", "show", "absent", status=1)[1]
 
 
+@pytest.mark.slow
 def test_policy_changes_only_what_is_given() -> None:
     run("init")
     load()
@@ -177,6 +179,7 @@ def test_policy_changes_only_what_is_given() -> None:
     assert run_json("dataset", "show", "houses")["policy"]["default_delta"] == 1e-7
 
 
+@pytest.mark.slow
 def test_retire_asks_first_and_a_new_load_revives() -> None:
     run("init")
     load("houses", "--population", "people")
@@ -189,6 +192,7 @@ def test_retire_asks_first_and_a_new_load_revives() -> None:
     assert (again["version"], again["population"]) == (2, "people")
 
 
+@pytest.mark.slow
 def test_profile_is_released_once_and_shown(folder: Path) -> None:
     csv_file(folder, "price,grade\n" + "".join(f"{i % 100},a\n" for i in range(2000)))
     run("init")
@@ -276,6 +280,7 @@ def test_a_catalogue_that_refuses_the_version_leaves_no_table(folder: Path) -> N
     assert run_json("dataset", "list") == []
 
 
+@pytest.mark.slow
 def test_rows_of_persons_are_loaded_with_their_number_hidden_and_not_registered(
     folder: Path,
 ) -> None:

@@ -160,6 +160,7 @@ def write_clinic(place: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     order = [name.strip() for name in ORDER.split(";")]
     assert sorted([*order, "demo"]) == sorted(EXAMPLES)

@@ -64,6 +64,7 @@ def refused(result: Result) -> str:
     return result.stderr
 
 
+@pytest.mark.slow
 def test_an_analyst_is_added_rotated_and_revoked(run: Run, services: Services) -> None:
     added = run("analyst", "add", "alice")
     key = added.stdout.strip()
@@ -84,6 +85,7 @@ def test_an_analyst_is_added_rotated_and_revoked(run: Run, services: Services) -
     assert "revoked" in refused(run("analyst", "rotate-key", "alice"))
 
 
+@pytest.mark.slow
 def test_a_curator_is_added(run: Run, services: Services) -> None:
     key = told(run("curator", "add", "carol", "--expires-days", "1", "--json"))["key"]
     found = services.access.authenticate(key)
@@ -120,6 +122,7 @@ def test_a_grant_is_taken_back_and_the_spend_stays(run: Run, services: Services)
     assert "no grant" in refused(run("analyst", "revoke", "alice", "--dataset", "houses"))
 
 
+@pytest.mark.slow
 def test_a_cap_and_a_budget_with_its_grant_are_set_and_shown(run: Run, services: Services) -> None:
     analyst_id = told(run("analyst", "add", "alice", "--json"))["id"]
     given = ("--dataset", "houses", "--epsilon", "2", "--delta", "1e-6")

@@ -94,6 +94,7 @@ def test_the_first_table_makes_a_population_of_its_persons(folder: Path) -> None
     assert "ok" in run("ledger", "verify", "--json")
 
 
+@pytest.mark.slow
 def test_a_table_that_gives_the_places_stays_complete(folder: Path) -> None:
     load("people", "id,age\nann,30\nbob,40\n", "people")
     assert load("people", "id,age\nbob,41\nann,31\ncy,9\n", "people")["outside"] == 1
@@ -125,6 +126,7 @@ def test_a_capacity_is_filled_and_widened(folder: Path) -> None:
     assert "a declared capacity" in run("population", "list")
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("schema", "text"), [("visits", FIRST), ("people", "id,age\ncy,1\nbob,2\n"), ("rows", FIRST)]
@@ -146,6 +148,7 @@ def test_persons_or_a_file_of_another_population_need_a_reason(
     assert "1 to 1000 characters" in load("third", text, schema, "--overlap-reason", " ", status=1)
 
 
+@pytest.mark.slow
 def test_the_same_rows_are_found_again_and_a_retired_data_set_counts(folder: Path) -> None:
     load("rows", FIRST, "rows")
     run("dataset", "retire", "rows", "--yes")
@@ -153,6 +156,7 @@ def test_the_same_rows_are_found_again_and_a_retired_data_set_counts(folder: Pat
     load("again", FIRST + "cy,4\n", "rows")
 
 
+@pytest.mark.slow
 def test_a_register_is_compared_as_well(folder: Path) -> None:
     Path("register.csv").write_text("id\nann\nbob\n")
     run("population", "add", "first", "--column", "id", "--register", "register.csv")
@@ -162,6 +166,7 @@ def test_a_register_is_compared_as_well(folder: Path) -> None:
     assert load("visits", FIRST, "visits", "--population", "first")["n"] == 2
 
 
+@pytest.mark.slow
 def test_one_cap_is_of_one_unit(folder: Path) -> None:
     load("visits", FIRST, "visits")
     refused = load("rows", "day\n1\n", "rows", "--population", "visits", status=1)
@@ -172,6 +177,7 @@ def test_one_cap_is_of_one_unit(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("arguments", "problem"),
@@ -244,6 +250,7 @@ def test_a_new_population_needs_the_second_person_where_any_has_the_rule(
         assert [each.name for each in catalog.populations()] == ["visits"]
 
 
+@pytest.mark.slow
 def test_an_edited_population_is_not_used(folder: Path) -> None:
     load("visits", FIRST, "visits")
     forget_populations()

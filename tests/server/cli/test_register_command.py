@@ -75,6 +75,7 @@ def mean(settings: Settings) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "kind", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres), "parquet"]
@@ -104,6 +105,7 @@ def test_clipped_values_are_shown_and_relative_paths_are_kept(
     assert kept == f"sqlite:///{folder / 'external.db'}"
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_password_is_kept_in_the_secrets_file_and_shown_nowhere(folder: Path) -> None:
     url = write_sql(new_url("postgresql", folder), rows(30))
@@ -133,6 +135,7 @@ def test_a_password_is_kept_in_the_secrets_file_and_shown_nowhere(folder: Path) 
     assert "check the URL" in refused[1]
 
 
+@pytest.mark.slow
 def test_objects_are_registered_and_answered_and_nothing_shows_the_credentials(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

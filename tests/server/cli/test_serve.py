@@ -94,6 +94,7 @@ def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None
         process.communicate(timeout=30)
 
 
+@pytest.mark.slow
 def test_killed_in_mid_work_and_restarted_nothing_is_lost(installation: Installation) -> None:
     """The reply is due in 20 s; the process is killed once the charge is committed. Its lease would
     last for an hour: the next server sees that its holder is gone.
@@ -158,6 +159,7 @@ def test_a_restart_finishes_what_nobody_asks_for_again(installation: Installatio
         assert json.loads(body)["status"] == "reply"
 
 
+@pytest.mark.slow
 def test_a_graceful_restart_parks_nothing(installation: Installation) -> None:
     """With leases of ten minutes: what had not begun is computed by the next server at once."""
     headers = {"Authorization": f"Bearer {installation.keys['ana']}", "Prefer": "respond-async"}

@@ -117,6 +117,7 @@ def register(name: str, *persons: str) -> None:
 FIRST = "id,day,bmi\nann,3,20\nbob,1,30\nann,1,21\n"
 
 
+@pytest.mark.slow
 def test_a_wave_joins_the_rows_of_the_same_persons(folder: Path) -> None:
     places("visits", 3)
     assert load("visits", FIRST, "visits")["n"] == 3
@@ -147,6 +148,7 @@ def test_both_orders_of_two_waves_give_the_same_persons(folder: Path) -> None:
     assert len(view("a", **features)) == 3
 
 
+@pytest.mark.slow
 def test_rows_beyond_max_rows_are_left_out_or_refused(folder: Path) -> None:
     load("visits", FIRST, "visits")
     wave = "id,day,bmi\nann,5,33\nann,0,34\n"
@@ -180,6 +182,7 @@ def test_a_version_keeps_its_rows_and_its_budget(folder: Path) -> None:
         assert sum(not absent for b in batches for absent in b[":missing"]) == 3
 
 
+@pytest.mark.slow
 def test_rows_of_nobody_are_appended_as_they_come(folder: Path) -> None:
     load("rows", "x\n1\n2\n", "rows")
     assert append("rows", "x\n3\n99\n")["clipped"] == {"x": 1}
@@ -227,6 +230,7 @@ def linked(folder: Path) -> None:
     assert json.loads(out)["n"] == 4
 
 
+@pytest.mark.slow
 def test_linked_tables_give_one_row_for_each_person(folder: Path) -> None:
     linked(folder)
     found = view(
@@ -288,6 +292,7 @@ def test_what_cannot_be_linked(folder: Path, tables: tuple[str, ...], problem: s
     assert "are appended to" in " ".join(append("clinic", FIRST, status=1).split())
 
 
+@pytest.mark.slow
 def test_a_link_is_asked_about_features_only_and_in_one_population(
     installation_template: Installation, tmp_path: Path
 ) -> None:
@@ -327,6 +332,7 @@ def test_a_link_is_asked_about_features_only_and_in_one_population(
             assert api.post("/v1/releases", asked).json()["status"] == "reply"
 
 
+@pytest.mark.slow
 def test_secrets_that_cannot_be_written_must_have_the_key(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def request_id(desk: Desk) -> str:
     return desk.services.requests.make(ana.id, DOCUMENT).id
 
 
+@pytest.mark.slow
 def test_a_request_is_shown_with_what_it_would_cost(web: httpx.Client, request_id: str) -> None:
     listed = web.get("/console/projects")
     assert f"/console/requests/{request_id}" in listed.text
@@ -82,6 +83,7 @@ def test_a_request_is_shown_with_what_it_would_cost(web: httpx.Client, request_i
     assert web.get("/console/requests/rq_absent").status_code == 404
 
 
+@pytest.mark.slow
 def test_it_is_changed_approved_and_closed(web: httpx.Client, desk: Desk, request_id: str) -> None:
     path = f"/console/requests/{request_id}/approve"
     given = {"name": "trial", "members": "ana bob", "ends_on": "", "reason": ""}
@@ -110,6 +112,7 @@ def test_it_is_changed_approved_and_closed(web: httpx.Client, desk: Desk, reques
     assert desk.services.ledger.verify() == []
 
 
+@pytest.mark.slow
 def test_a_member_and_a_data_set_are_taken_out(
     web: httpx.Client, desk: Desk, request_id: str
 ) -> None:
@@ -163,6 +166,7 @@ def test_an_auditor_reads_and_is_shown_no_form(desk: Desk, request_id: str) -> N
             assert forms == ["/console/sign-out"], path
 
 
+@pytest.mark.slow
 def test_a_cap_waits_for_a_second_person(web: httpx.Client, desk: Desk) -> None:
     services = desk.services
     policy = services.catalog.facts("people").policy

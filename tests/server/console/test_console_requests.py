@@ -92,6 +92,7 @@ def test_a_page_is_for_curators_who_have_signed_in(web: httpx.Client) -> None:
         assert (part.status_code, place) == (204, "/console/sign-in?next=/console/")
 
 
+@pytest.mark.slow
 def test_every_page_renders_under_the_strict_policy(inside: httpx.Client) -> None:
     for path in PAGES:
         reply = inside.get(path)
@@ -182,6 +183,7 @@ def test_signing_in_needs_a_token_too(desk: Desk, web: httpx.Client) -> None:
     assert web.get("/console/").status_code == 303
 
 
+@pytest.mark.slow
 def test_the_forms_do_what_they_say(desk: Desk, inside: httpx.Client) -> None:
     """The same requests, with the token: so the refusals above are for nothing else."""
     services = desk.services

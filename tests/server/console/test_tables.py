@@ -176,6 +176,7 @@ def test_a_file_becomes_a_data_set(
         assert SECRET not in web.get(path).text
 
 
+@pytest.mark.slow
 def test_only_whoever_sent_it_sees_it(desk: Desk, web: httpx.Client, others: ExitStack) -> None:
     """Another curator: as if there were none. An auditor and a budget officer: not for their roles.
     An analyst: out.
@@ -237,6 +238,7 @@ def test_what_is_wrong_stands_beside_its_column_and_nothing_is_lost(web: httpx.C
     assert "Another column is called town" in twice.text
 
 
+@pytest.mark.slow
 def test_a_cell_that_does_not_fit_is_named_to_the_curator_alone(
     desk: Desk, web: httpx.Client, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -256,6 +258,7 @@ def test_a_cell_that_does_not_fit_is_named_to_the_curator_alone(
     assert edit(web, place, GOOD | {"dataset": "whole"}).status_code == 201
 
 
+@pytest.mark.slow
 def test_a_bad_name_and_another_population_are_refused_with_all_kept(web: httpx.Client) -> None:
     place = sent(web)
     for fields in ({"dataset": "a b"}, {"dataset": ""}, {"dataset": "people", "population": "x"}):
@@ -277,6 +280,7 @@ def test_markup_in_a_file_stays_text(web: httpx.Client) -> None:
     assert "&lt;img src=x" in web.get(place).text
 
 
+@pytest.mark.slow
 def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     """Where the policy asks for a second person, the load waits, and the file with it."""
     desk.services.catalog.set_policy("people", Policy(second_person=True), by="t")
@@ -375,6 +379,7 @@ def parquet() -> bytes:
     return written.getvalue()
 
 
+@pytest.mark.slow
 def test_a_folder_of_files_is_registered_where_it_is(desk: Desk, web: httpx.Client) -> None:
     page = web.get("/console/tables").text
     assert re.findall(r"<option>([^<]*)", page) == ["towns"]
@@ -446,6 +451,7 @@ def test_the_policy_and_the_profile_in_the_console(
         assert f"terms/{form}" not in auditor.get("/console/datasets/terms").text
 
 
+@pytest.mark.slow
 def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Client) -> None:
     """Only whoever has sent the file is told; the page of the population shows the reason to the
     console alone.
@@ -472,6 +478,7 @@ def test_persons_of_another_population_need_a_reason(desk: Desk, web: httpx.Clie
     assert web.get("/console/populations/nobody").status_code == 404
 
 
+@pytest.mark.slow
 def test_what_was_understood_is_shown_changed_and_accepted(desk: Desk, web: httpx.Client) -> None:
     """A spreadsheet's text in Windows-1252, as it is: from the file to the loaded table."""
     place = sent(web, GERMAN.encode("cp1252"), "Klinik 2021.csv")

@@ -5,6 +5,8 @@ beside it.
 
 from dataclasses import fields
 
+import pytest
+
 from reticent_server.domain.plan import Outline
 from reticent_server.pipeline.calibration import example_plans
 
@@ -12,6 +14,7 @@ PARTS = tuple(field.name for field in fields(Outline))
 EITHER = "holds_for_persons"  # follows of_persons, too
 
 
+@pytest.mark.slow
 def test_what_a_plan_says_is_its_outline() -> None:
     for _, plan in example_plans(3000, first=False):
         planned, outline = plan.planned, plan.planned.outline

@@ -142,6 +142,7 @@ def test_workers_read_objects_with_credentials_of_their_own(
     assert before < footers < len(storage.requests), "the workers' requests are their own"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stride", [4, 128])
 def test_a_subset_is_of_the_same_rows_on_every_worker(
     files: Any, cluster: Any, stride: int
@@ -248,6 +249,7 @@ def certificates(security: Any, folder: Any) -> Any:
     return dask_cluster.Certificates(*paths)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("address", "words"),

@@ -210,6 +210,7 @@ def test_a_server_asks_for_as_many_descriptors_as_it_may_have(
     assert asked == [(4096, 4096)]
 
 
+@pytest.mark.slow
 def test_small_passes_and_single_threads_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "HELPED_ROWS", N + 1)
     for threads in (1, 2):

@@ -77,6 +77,7 @@ def test_one_belief_is_the_filter() -> None:
         beliefs, C = bank.beliefs, one.covariance
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("h", FACTORS)
 def test_what_is_left_is_what_is_said_to_be_left(h: float) -> None:

@@ -41,6 +41,7 @@ def test_a_reply_comes_back_and_no_longer_one() -> None:
     assert refused(orders.Says(100 * MB), replace(SMALL, memory=512 * MB)).count(".") == 3
 
 
+@pytest.mark.slow
 def test_memory_time_and_files_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert in_cell(orders.Takes(16 * MB), SMALL, "rows.csv") == b"%d" % (2 * MB)
@@ -52,6 +53,7 @@ def test_memory_time_and_files_have_limits(tmp_path: Path, monkeypatch: pytest.M
     assert in_cell(orders.Writes(), replace(SMALL, writes=True), "rows.csv") == b"written"
 
 
+@pytest.mark.slow
 def test_what_a_library_says_goes_nowhere(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,6 +63,7 @@ def test_what_a_library_says_goes_nowhere(
     assert orders.SECRET not in caplog.text + said.out + said.err
 
 
+@pytest.mark.slow
 def test_errors_of_ours_come_back_as_they_are() -> None:
     with pytest.raises(Conflict, match="there already"):
         in_cell(orders.Refuses(), SMALL, "rows.csv")
@@ -69,6 +72,7 @@ def test_errors_of_ours_come_back_as_they_are() -> None:
     assert caught.value.proposal_id == "prop_1"
 
 
+@pytest.mark.slow
 def test_a_look_has_no_settings_and_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RETICENT_SECRETS_JSON", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")

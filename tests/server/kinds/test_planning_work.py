@@ -80,6 +80,7 @@ def test_there_is_one_of_every_kind() -> None:
     assert {kind.name for kind in KINDS if kind.for_analysts} <= asked
 
 
+@pytest.mark.slow
 @pytest.mark.sample(64)
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.label)
 def test_the_work_and_the_memory_of_a_plan_are_bounded(

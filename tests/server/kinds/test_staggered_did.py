@@ -209,6 +209,7 @@ def test_small_cohorts_are_left_out_and_named() -> None:
     assert "4" in found["warnings"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persons", [True, False])
 def test_intervals_count_the_noise(persons: bool) -> None:
     """Over repeated draws on one table the simple average varies by its privacy standard error."""

@@ -111,6 +111,7 @@ def test_a_domain_keeps_the_units_without_records_in_it() -> None:
     assert sampling(result) == pytest.approx(linearised(z, table), rel=0.08)
 
 
+@pytest.mark.slow
 def test_intervals_hold_and_are_of_the_designs_t_law() -> None:
     """Of 40 at .95 at least 33 do: fewer by chance once in 10³, had the seeds been others."""
     hits = 0

@@ -44,6 +44,7 @@ def gee(table: Any, absent: Any, m: int, correlation: float) -> Any:
     return model.fit(params_niter=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "correlation"), [(5, 0.5), (3, 0.9), (4, 0.0)])
 def test_without_noise_it_is_gee_with_errors_by_person(m: int, correlation: float) -> None:
     table, absent = panel(1, 2000, m, levels=False, correlation=0.0)

@@ -107,6 +107,7 @@ def changed(connection: Connection, table: Table, name: str, row: dict[str, obje
     return is_named
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_every_column_of_every_table_is_named_or_cannot_matter(
     ledger: Ledger, engine: Engine

@@ -43,6 +43,7 @@ def test_queries_cannot_be_charged_all_of_delta(second: int) -> None:
         budget(1.0, 1e-6, "zcdp", zcdp_caps, second)
 
 
+@pytest.mark.slow
 @given(st.floats(min_value=1e-9, max_value=1e9))
 def test_a_cap_is_never_above_a_charge_of_the_same_number(value: float) -> None:
     assert decimal_floor(value, 10**9) <= decimal_units(value, 10**9)

@@ -108,6 +108,7 @@ def owner(ledger: Ledger, engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_every_tampering_is_named(owner: Connection) -> None:
     """Each on its own; untouched, the ledger is in order."""

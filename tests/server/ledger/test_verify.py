@@ -92,6 +92,7 @@ def test_an_untouched_ledger_is_in_order(tampered: Callable[..., list[str]]) -> 
     assert tampered() == []
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("value", ["X'FF00'", "4.5", "replace(hex(zeroblob(50000)), '0', '[')"])
 def test_what_no_ledger_writes_is_found(tampered: Callable[..., list[str]], value: str) -> None:

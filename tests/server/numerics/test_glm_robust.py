@@ -114,6 +114,7 @@ def test_fisher_consistent_at_the_model(family: Any, c: float) -> None:
     assert fit.family.dispersion == pytest.approx(family.dispersion, rel=0.05)
 
 
+@pytest.mark.slow
 def test_without_the_correction_it_would_not_be_consistent() -> None:
     X, y, _ = table(Gamma(0.3), n=10_000)
     fit = fit_glm(X, y, Gamma(), 1.2)
@@ -136,6 +137,7 @@ def test_information_is_the_expected_derivative_of_the_score(family: Any) -> Non
     np.testing.assert_allclose(numeric, equation.information(beta), rtol=0.06, atol=0.02)
 
 
+@pytest.mark.slow
 def test_separated_and_constant_data_give_a_value() -> None:
     X = np.column_stack([np.ones(50), np.linspace(-1, 1, 50), np.zeros(50)])
     for y in (X[:, 1] > 0, np.zeros(50), np.ones(50)):

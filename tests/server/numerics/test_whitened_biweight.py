@@ -51,6 +51,7 @@ def test_it_solves_all_three_equations(whitened: int | None) -> None:
     assert np.all(np.linalg.eigvalsh(fit.whitening - start.guard) >= -1e-12)
 
 
+@pytest.mark.slow
 def test_its_covariance_has_the_derivative_that_is_negative_in_places() -> None:
     X, y = made_up(3000)
     _, fit = fitted(X, y)

@@ -317,6 +317,7 @@ def test_any_epsilon_and_delta_are_refused_or_give_a_mechanism_that_replies(
     assert replies > 5
 
 
+@pytest.mark.slow
 @pytest.mark.sample(80)
 @pytest.mark.parametrize("whole", [False, AUDIT])
 @pytest.mark.parametrize("bounds", BOUNDS)
@@ -334,6 +335,7 @@ def test_any_bounds_and_parameters_are_refused_or_give_a_mechanism_that_replies(
             refused_or_replied(facts, query, 4.0, 1e-6, only=only)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("bounds", BOUNDS)
 def test_a_profile_of_any_bounds_is_a_reply(bounds: str, monkeypatch: pytest.MonkeyPatch) -> None:

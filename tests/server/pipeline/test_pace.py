@@ -202,6 +202,7 @@ def test_a_computation_that_fails_counts_no_more() -> None:
     assert deadline(pace, plan) == alone
 
 
+@pytest.mark.slow
 def test_what_the_other_queue_computes_counts_until_it_is_due() -> None:
     """As what it was promised alone, and not as what it was promised beside others."""
     clock, plan = SetClock(), plan_of()
@@ -286,6 +287,7 @@ def test_an_overrun_tells_its_octave_only() -> None:
     assert shown_after_ms(10, 61, 141.0) == 280
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [400, 10**4, 10**6, 10**8])
 def test_every_example_is_expected_before_the_plans_own_deadline(n: int) -> None:

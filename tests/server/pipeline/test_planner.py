@@ -51,6 +51,7 @@ def started(seconds: float = SECONDS, megabytes: int = 3072) -> Planner:
     return made
 
 
+@pytest.mark.slow
 def test_every_kinds_plan_is_the_same_from_another_process() -> None:
     """A new interpreter, with as much memory as a server gives it."""
     with closing(started(megabytes=Settings().plan_megabytes)) as planner:

@@ -49,6 +49,7 @@ def test_every_kind_says_its_widths_or_that_it_has_none(api: Api) -> None:
         assert (precision is None) == (kind in WITHOUT_WIDTHS), kind
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("query", "ratio"),
@@ -72,6 +73,7 @@ def test_the_least_epsilon_for_a_ratio_is_found(api: Api, query: Any, ratio: Any
     assert planned(api, query, privacy={"epsilon": epsilon})["cost"] == found["cost"]
 
 
+@pytest.mark.slow
 def test_the_least_epsilon_for_half_a_width_is_found(api: Api) -> None:
     found = planned(api, {"kind": "count"}, wanted={"half_width": 10.0})
     assert 9.5 < found["precision"]["half_widths"][0] <= 10.0

@@ -79,6 +79,7 @@ def blocks() -> Iterator[Any]:
         yield column, good, [[*good[:-1], bad], [bad, *good[1:]], [bad] * ROWS]
 
 
+@pytest.mark.slow
 def test_no_cell_decides_how_long_the_others_take() -> None:
     """Processor time of a block with one bad cell, or with nothing else, against one with none: it
     was a thousand times as much. The least of a few runs, so that a busy machine does not show.

@@ -106,6 +106,7 @@ def test_only_the_columns_that_are_asked_for_are_fetched(storage: Storage, tmp_p
     assert fetched < 0.1 * (place / "part-0.parquet").stat().st_size
 
 
+@pytest.mark.slow
 def test_objects_that_change_keep_the_number_of_rows(storage: Storage, tmp_path: Path) -> None:
     place = write_parquet(tmp_path / "files", rows(90), files=2)
     address = storage.put(place)

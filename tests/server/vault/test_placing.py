@@ -48,6 +48,7 @@ def test_a_person_has_one_place_in_all_tables(vault: Vault, tmp_path: Path) -> N
     assert sum(read[":missing"]) == 1
 
 
+@pytest.mark.slow
 def test_who_comes_later_takes_the_next_free_place(vault: Vault, tmp_path: Path) -> None:
     spine, tables, url = Spine("s", 4, grows=True), list[VaultTable](), parse_url(vault.url)
     found: dict[int, int] = {}

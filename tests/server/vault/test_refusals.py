@@ -95,6 +95,7 @@ def test_a_csv_file_that_is_not_a_table(
     assert message in refusal(sqlite_vault, csv_file(tmp_path, text), numeric("x"))
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read(sqlite_vault: Vault, tmp_path: Path) -> None:
     (tmp_path / "latin.csv").write_bytes(b"x\n" + b"1\n" * 9000 + b"\xe9\n")
     message = refusal(sqlite_vault, tmp_path / "latin.csv", numeric("x"))

@@ -148,6 +148,7 @@ POISON = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.sample(24)
 @pytest.mark.parametrize(
     ("kind", "change"),

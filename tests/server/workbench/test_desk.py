@@ -106,6 +106,7 @@ def spent(bench: Bench) -> Any:
     return [each.spent for each in bench.services.ledger.balances(ana)]
 
 
+@pytest.mark.slow
 def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
     """What is computed stands in the address, and is made again from it, all together."""
     bench, study, _ = studies
@@ -176,6 +177,7 @@ def test_a_random_intercept_is_of_a_study_of_persons(studies: Any) -> None:
     assert "of persons with several rows" in refused.text
 
 
+@pytest.mark.slow
 def test_a_script_makes_the_same_numbers(studies: Any) -> None:
     """The lines of the Python file, run on the release; the R file calls the same functions."""
     bench, study, grouped = studies
@@ -326,6 +328,7 @@ def test_a_study_of_a_file_is_analysed_and_seen_by_nobody_else(studies: Any) -> 
     assert spent(bench) == before
 
 
+@pytest.mark.slow
 def test_what_is_no_study_is_refused_whatever_it_is(studies: Any) -> None:
     bench, study, _ = studies
     ana = signed(bench, "ana")
@@ -369,6 +372,7 @@ def pool_of(browser: Browser, ids: list[str]) -> httpx.Response:
 NUMBERS = re.compile(r'<td role="cell" class="number" data-name="(?!Records|ε)[^"]*">([^<]*)')
 
 
+@pytest.mark.slow
 def test_studies_of_several_sites_are_pooled_for_nothing(studies: Any, tmp_path: Path) -> None:
     """One's own and those of files, by the client's numbers; the pool is a file, too."""
     bench, study, _ = studies
@@ -405,6 +409,7 @@ def test_studies_of_several_sites_are_pooled_for_nothing(studies: Any, tmp_path:
     assert spent(bench) == before
 
 
+@pytest.mark.slow
 def test_what_is_no_pool_is_refused(studies: Any) -> None:
     """People who would count twice, groups, one study, a pool of pools, and what is made up."""
     bench, study, grouped = studies

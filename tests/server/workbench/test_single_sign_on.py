@@ -67,6 +67,7 @@ def world(history: History, tmp_path: Path) -> Iterator[World]:
                 browser.close()
 
 
+@pytest.mark.slow
 def test_an_analyst_signs_in_asks_and_signs_out(world: World) -> None:
     browser = world.browser()
     assert BEGIN in browser.get("/workbench/sign-in").text

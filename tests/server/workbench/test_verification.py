@@ -113,6 +113,7 @@ def shown(document: object) -> bool:
     return True
 
 
+@pytest.mark.slow
 @given(PROMISES, ANYTHING)
 def test_no_member_of_a_guarantee_ends_in_an_error(member: str, value: object) -> None:
     shown({**RELEASE, "guarantee": {**RELEASE["guarantee"], member: value}})

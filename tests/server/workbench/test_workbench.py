@@ -101,6 +101,7 @@ def test_every_kind_has_a_page_and_a_forecast(bench: Bench) -> None:
     assert spent(bench.services, "ana") == before
 
 
+@pytest.mark.slow
 def test_a_run_is_charged_once_however_often_it_is_sent(bench: Bench) -> None:
     ana = bench.browser("ana")
     form = form_of(page_of(ana, **FIT))
@@ -211,6 +212,7 @@ def test_examples_name_the_table_s_own_columns(bench: Bench) -> None:
     assert "grade" not in page
 
 
+@pytest.mark.slow
 def test_text_from_the_address_is_never_markup(bench: Bench) -> None:
     ana = bench.browser("ana")
     for name in ("q.formula", "q.where", "epsilon", "delta", "kind", "add"):

@@ -37,6 +37,7 @@ def result_of(fit: Any) -> Any:
     return HazardResults({"result": result_json(fit), "query": {"formula": FORMULA}})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "late", "formula"), [("plain", 0.0, FORMULA), ("late", 0.5, LATE)]
 )
@@ -57,6 +58,7 @@ def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: An
     assert (curves.survival < curves.upper).all()
 
 
+@pytest.mark.slow
 def test_a_shifted_offset_moves_the_baseline_alone_and_an_exposure_is_its_exponential() -> None:
     data = persons(np.random.default_rng(20), 3000, offset=0.7)
     fit = outcome(planned_partial(data, HUGE_RHO, offset="o", cuts=CUTS), whole(data))

@@ -27,6 +27,7 @@ def spent(trace: Any) -> int:
     return sum(map(mechanisms.rho, trace.steps))
 
 
+@pytest.mark.slow
 def test_each_group_has_coxs_coefficients_of_its_own_records() -> None:
     """To .4 of Cox's standard errors, with next to no noise; slopes of the second group have the
     other sign, and the third has no record. The charge is that of the steps, all of

@@ -106,6 +106,7 @@ def test_values_are_tied_within_a_bin_of_one_value_or_of_whole_numbers() -> None
     assert tied_within(number, (2.0, float(np.nextafter(2.0, 9)), 5.0)).tolist() == [0, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_noise_of_kendalls_is_what_is_said() -> None:
     """1,000 draws of normal noise about the same counts: the standard error's noise within a
     tenth.
