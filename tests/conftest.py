@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
-from support import sampling
+from support import passed, sampling
 from support.databases import postgresql
 from support.processes import chromium, memory, r_language
 
@@ -40,10 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     words = "another order of files, and of tests in each: that of this seed"
     parser.addoption("--one-case", action="store_true", help="of each test, one case")
     parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
+    passed.pytest_addoption(parser)
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # nothing that collection makes is garbage
+    passed.pytest_configure(config)
 
 
 @pytest.hookimpl(tryfirst=True)

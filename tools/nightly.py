@@ -8,7 +8,8 @@ Each step is a command of its own; those that look at no clock run as many at a 
 cores. What it printed, how it ended and how long it took are kept in build/nightly/COMMIT as soon
 as it ends, and build/nightly.md says it of all steps, whatever became of the others; the command
 fails if one is red. A run that was stopped goes on with --resume: steps that were green for the
-same commit are not run again. --only: steps whose names have one of the texts; the report keeps
+same commit are not run again, nor the tests of the audit that passed, nor the mutants that were
+killed. --only: steps whose names have one of the texts; the report keeps
 what is known of the others. --check: whether each step can start is tried, and none is run. The
 last step puts the figures into the documentation (tools/figures.py), with the commit that made
 them.
@@ -101,12 +102,16 @@ AUDITED = (
     ("browser", "client", "concurrency", "contract", "docs", "gauntlet", "r"),
     ("audit_models", "audit_newton"),
 )
-"""Folders of tests, by the steps that run their audit: one that was stopped begins anew."""
+"""Folders of tests, by the steps that run their audit."""
+PASSED = "audit.passed"
 
 
 def _audit(folders: Sequence[str]) -> NightStep:
     tests = [f"tests/{folder}" for folder in folders]
-    run = ("-n", "2", "--dist", "worksteal", "--durations", "20", "-rfE", *tests)
+    passed = ("--passed", f"{{folder}}/{PASSED}")
+    # one more than cores, since some tests wait
+    at_once = ("-n", f"{cores() + 1}", "--dist", "worksteal")
+    run = (*passed, *at_once, "--durations", "20", "-rfE", *tests)
     name = folders[0] if len(folders) == 1 else f"{folders[0]} to {folders[-1]}"
     return NightStep(f"audit {name}", (*PYTEST, *run), (*PYTEST, "--collect-only", *tests))
 

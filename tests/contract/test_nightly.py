@@ -5,6 +5,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -250,3 +251,39 @@ def test_named_tests_are_summed_up_by_test_and_by_law() -> None:
     assert named_tests_tables.powers(lines).splitlines()[2:] == [
         "| `t_test` | normal | .15 / .35 (.81) |"
     ]
+
+
+SAME = """
+def test_one():
+    assert 1 == 1
+
+
+def test_two():
+    assert 1 == {}
+"""
+
+
+@pytest.mark.slow
+def test_an_audit_goes_on_with_the_tests_that_have_not_passed(tmp_path: Path) -> None:
+    plugins = ("-p", "support.passed", "-p", "xdist.plugin")
+    command = (sys.executable, "-m", "pytest", *plugins, "-n", "2", "--passed", "names")
+    own = {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    ends = []
+    for two in (2, 1, 1):
+        (tmp_path / "test_it.py").write_text(SAME.format(two))
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=os.environ | own | {"PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        ends.append((done.returncode, done.stdout))
+    assert [code for code, _ in ends] == [1, 0, 0]
+    assert "1 failed, 1 passed" in ends[0][1]
+    assert "1 tests had passed before" in ends[1][1]
+    assert "1 passed" in ends[1][1]
+    assert "2 tests had passed before" in ends[2][1]
+    names = (tmp_path / "names").read_text().split()
+    assert sorted(names) == ["test_it.py::test_one", "test_it.py::test_two"]
