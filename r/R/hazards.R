@@ -50,7 +50,7 @@ predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = 
   spent <- vapply(seq_along(cuts), function(j) pmin(pmax(times - begins[j], 0), cuts[j] - begins[j]), numeric(length(times)))
   spent <- matrix(spent, length(times)) * rep(plain_vector(baseline$hazards), each = length(times))
   total <- rowSums(spent)
-  V <- json_matrix(baseline$covariance)
+  V <- joint_covariance(baseline, json_matrix(fit$result$covariance))
   z <- stats::qnorm((1 + level) / 2)
   rows <- lapply(seq_len(nrow(X)), function(i) {
     gradient <- cbind(spent / pmax(total, .Machine$double.xmin), matrix(X[i, ], length(times), ncol(X), byrow = TRUE))
@@ -59,6 +59,14 @@ predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = 
     data.frame(row = i, time = times, survival = exp(-hazard), lower = exp(-hazard * width), upper = exp(-hazard / width))
   })
   structure(do.call(rbind, rows), class = c("reticent_predicted_survival", "data.frame"))
+}
+
+# Of ln hazards and coefficients; replies of earlier versions repeat the coefficients' own.
+joint_covariance <- function(baseline, own) {
+  J <- length(plain_vector(baseline$hazards))
+  rows <- json_matrix(baseline$covariance)[seq_len(J), , drop = FALSE]
+  with_coefficients <- rows[, -seq_len(J), drop = FALSE]
+  rbind(rows, cbind(t(with_coefficients), own))
 }
 
 baseline_of <- function(fit, stratum) {

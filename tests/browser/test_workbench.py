@@ -49,7 +49,7 @@ def test_from_a_key_to_a_fit_with_a_plot(
         assert said == []
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_a_study_is_analysed_by_keyboard_for_nothing(
     browser: Browser, history: History, tmp_path: Path
 ) -> None:

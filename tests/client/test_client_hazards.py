@@ -13,7 +13,8 @@ from reticent.kinds.hazard_regression import HazardResults
 from reticent.lifelines import CoxPHFitter
 
 CUTS, HAZARDS = [1.0, 3.0], [0.2, 0.1]
-COVARIANCE = [[0.04, 0.0, 0.01], [0.0, 0.09, 0.0], [0.01, 0.0, 0.0225]]
+COVARIANCE = [[0.04, 0.0, 0.01], [0.0, 0.09, 0.0]]
+OWN = [0.01, 0.0, 0.0225]  # the coefficient's row, which is the fit's
 
 
 def released(**more: Any) -> Any:
@@ -96,11 +97,23 @@ def test_a_curve_is_of_its_stratum() -> None:
             fit_.predict_survival(frame, at, stratum=stratum)
 
 
+def test_replies_that_repeat_the_coefficients_covariance_have_the_same_curves() -> None:
+    baseline = released().result["baseline"]
+    old = released(baseline=baseline | {"covariance": [*COVARIANCE, OWN]})
+    old.check()
+    frame = {"x": [3.0]}
+    assert old.predict_survival(frame).lower == pytest.approx(
+        released().predict_survival(frame).lower
+    )
+    with pytest.raises(ValueError, match="one hazard for each interval"):
+        released(baseline=baseline | {"covariance": COVARIANCE[:1]}).check()
+
+
 def test_curves_by_hand() -> None:
     """At x = 3, t = 2: Λ = (.2 + .1) e^.5; ln Λ has the gradient (2/3, 1/3, 1)."""
     found = released().predict_survival({"x": [3.0, 2.0]}, [0.0, 2.0])
     gradient = np.array([2 / 3, 1 / 3, 1.0])
-    sd = np.sqrt(gradient @ np.array(COVARIANCE) @ gradient)
+    sd = np.sqrt(gradient @ np.array([*COVARIANCE, OWN]) @ gradient)
     hazard = 0.3 * np.exp(0.5)
     assert found.survival == pytest.approx(np.array([[1, np.exp(-hazard)], [1, np.exp(-0.3)]]))
     assert found.lower[0, 1] == pytest.approx(np.exp(-hazard * np.exp(1.959964 * sd)), rel=1e-6)

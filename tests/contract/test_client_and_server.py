@@ -65,6 +65,7 @@ def test_a_session(client: reticent.Client, monkeypatch: pytest.MonkeyPatch) -> 
     assert account.spent.rho == pytest.approx(spent, abs=1e-11)
 
 
+@pytest.mark.slow
 def test_the_profile(client: reticent.Client, services: Services) -> None:
     assert not client.dataset("people").profile().columns
     release_profile(services, "people", epsilon=50.0)

@@ -107,6 +107,7 @@ def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_pat
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_source_distribution_builds_the_same_wheel(

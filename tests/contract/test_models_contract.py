@@ -64,6 +64,7 @@ def test_responses_that_do_not_suit_are_refused_free_of_charge(
             dataset.test("k ~ x", "x = 0", family=wrong[0], dispersion=wrong[1], epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_location_and_scale(dataset: Any) -> None:
     found = dataset.location_scale("y", epsilon=10.0)
     assert isinstance(found, reticent.LocationScaleResults)
@@ -109,6 +110,7 @@ def test_hypotheses_that_cannot_be_tested_are_refused(dataset: Any) -> None:
         dataset.test("y ~ x", test="score", epsilon=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("method", "arguments"), [("linear_regression", ("y ~ x",)), ("glm", ("b ~ x", "binomial"))]
@@ -217,6 +219,7 @@ def _allow_conditional(services: Any) -> None:
     services.catalog.set_policy("people", both, by="t")
 
 
+@pytest.mark.slow
 def test_a_location_and_scale_by_influence(dataset: Any, services: Services) -> None:
     fields = {"mechanism": "influence", "calibration": "asymptotic", "epsilon": 8.0}
     with pytest.raises(reticent.PolicyRefused):

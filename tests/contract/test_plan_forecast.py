@@ -22,6 +22,7 @@ def planned(api: Api, query: dict[str, object], **more: object) -> httpx.Respons
     return api.post("/v1/plans", request_body(query) | more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [QUERY, TEST])
 def test_a_regression_s_coefficients_are_forecast(api: Api, query: dict[str, object]) -> None:
     forecast = planned(api, query).json()["forecast"]
@@ -85,6 +86,7 @@ def test_a_hostile_basis_is_refused(api: Api, term: str) -> None:
         assert (reply.status_code, reply.json()["code"]) == (422, "invalid_formula")
 
 
+@pytest.mark.slow
 def test_a_basis_is_planned(api: Api) -> None:
     forecast = planned(api, QUERY | {"formula": "y ~ poly(x, 2) + bs(k, knots=[3])"}).json()[
         "forecast"
@@ -93,6 +95,7 @@ def test_a_basis_is_planned(api: Api) -> None:
     assert len(forecast["terms"]) == 7
 
 
+@pytest.mark.slow
 def test_the_client_shows_the_forecast(api: Api) -> None:
     sent = []
 

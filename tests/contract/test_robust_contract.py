@@ -134,6 +134,7 @@ def test_what_is_refused_costs_nothing(
     assert account.spent.rho == 0
 
 
+@pytest.mark.slow
 def test_a_regression_by_gradient_descent(dataset: Any) -> None:
     plan = dataset.plan("linear_regression", "y ~ x", mechanism="gradient_descent", epsilon=20.0)
     fit = dataset.linear_regression("y ~ x", mechanism="gradient_descent", epsilon=20.0)
@@ -145,6 +146,7 @@ def test_a_regression_by_gradient_descent(dataset: Any) -> None:
         dataset.linear_regression("y ~ x", mechanism="magic", epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_a_reply_by_influence_is_a_regression(url: str, installation: Installation) -> None:
     """400 records at ε = 90: one of fifty has no reply, so six in a row have none once in 10¹⁰
     times.
@@ -162,6 +164,7 @@ def test_a_reply_by_influence_is_a_regression(url: str, installation: Installati
     assert "influence" in str(fit.summary())
 
 
+@pytest.mark.slow
 def test_a_model_by_subsample_and_aggregate(client: Any, dataset: Any) -> None:
     arguments = ("linear_regression", "y ~ x")
     plan = dataset.plan("subsample_aggregate", *arguments, blocks=40, epsilon=20.0)

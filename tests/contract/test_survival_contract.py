@@ -41,6 +41,7 @@ def asked(api: Api, **query: Any) -> Any:
     return reply.json()
 
 
+@pytest.mark.slow
 def test_one_curve(api: Api) -> None:
     found = SurvivalCurves(asked(api, kind="survival_curve"))
     found.check()

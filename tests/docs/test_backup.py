@@ -65,6 +65,7 @@ def check(url: str, world: World, head: str, clock: SetClock) -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_copy_of_sqlite_while_it_is_used(tmp_path: Path, clock: SetClock) -> None:
     with migrated("sqlite", tmp_path) as url, filled(url, clock) as (world, head):
         copy = tmp_path / "reticent-backup.db"

@@ -29,7 +29,7 @@ def line(name: str) -> FitLine:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.audit
 def test_three_models_miss_no_goal_beyond_chance() -> None:
     found = [line(name) for name in SUITE]
     missed = [(f.text(), v.goal) for f in found for v in f.verdicts() if v.missed]

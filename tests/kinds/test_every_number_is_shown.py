@@ -166,6 +166,7 @@ def test_a_page_shows_every_number(releases: dict[str, Any], name: str) -> None:
         assert warning in result.notes
 
 
+@pytest.mark.slow
 @pytest.mark.sample(48)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_page_s_markup_holds_every_cell(releases: dict[str, Any], name: str) -> None:

@@ -98,6 +98,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, 
                 assert share > 0.999
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_all_steps_together_lose_no_more_than_is_charged(name: str) -> None:

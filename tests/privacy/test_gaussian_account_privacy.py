@@ -90,6 +90,7 @@ def test_at_the_price_of_zcdp_a_bounded_range_would_gain(monkeypatch: pytest.Mon
     assert best(0.05, cap_of(0.05, 0.05), 1) > 1.1 * 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "share", "times"),

@@ -127,6 +127,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
         assert min(worst.values()) > 0.25
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "design",

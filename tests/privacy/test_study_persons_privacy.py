@@ -85,6 +85,7 @@ def distance(part: Any, a: Any, b: Any) -> Any:
     return float(np.sqrt(np.sum((a - b).astype(float) ** 2))) / noisy_sum.sensitivity(part)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_persons_of_any_lengths_are_as_near_as_is_billed_and_all_steps_cost_what_is_charged(

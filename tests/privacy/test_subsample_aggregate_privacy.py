@@ -228,6 +228,7 @@ def test_a_release_on_worthless_records_is_a_reply() -> None:
         assert found.values.shape == (8,)
 
 
+@pytest.mark.slow
 def test_the_window_of_a_mean_is_made_of_released_quartiles() -> None:
     """Its noise is that of the window around what was released, not around the blocks' own
     quartiles.

@@ -149,6 +149,7 @@ def test_models_that_are_fitted_within_the_question_are_charged_with_it() -> Non
     assert plan.rho >= 0.99 * offer(1).rho
 
 
+@pytest.mark.slow
 def test_what_the_models_select_of_their_columns_is_priced_with_it() -> None:
     """No profile: each model selects its own first. A price without that is less than the cost."""
     query = TreatmentEffect("y", "b", "x + g")

@@ -87,6 +87,7 @@ def test_scores_at_both_ends_attain_the_bound(steps: Any) -> None:
         assert worst(table, step)[-1] > 0.9, step.label
 
 
+@pytest.mark.slow
 def test_lengths_that_move_to_the_other_end_attain_theirs(steps: Any) -> None:
     """The far end is a record beyond the last edge; a record in the first bin and one in the last
     are Δ apart but for what their columns share.

@@ -84,6 +84,7 @@ def test_a_person_loses_no_more_than_is_charged(pairs: dict[str, Pair], kind: st
     assert floor <= max(shares) <= 1 + ROUNDING
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["count", "mean"])
 def test_noise_for_one_row_is_rejected(

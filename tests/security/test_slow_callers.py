@@ -91,6 +91,7 @@ def test_who_sends_somewhat_too_much_is_told(patient: Server) -> None:
         assert reply.headers["connection"] == "close"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "begin",
     [b"", b"GET /healthz HTT", GET, GET + b"\r\n" + GET],
@@ -114,6 +115,7 @@ def test_a_head_without_end_is_cut_off(patient: Server) -> None:
         assert b" 200 " not in reply
 
 
+@pytest.mark.slow
 def test_a_connection_in_use_stays(hasty: Server) -> None:
     """Requests one after the other, for longer than a head may take. (A machine that stands still
     for a second makes a head late; not twenty times.)"""

@@ -73,6 +73,15 @@ class HazardResults(RegressionResults):
             raise ValueError(f"stratum must be one of: {', '.join(self.strata) or 'none'}")
         return self.result["strata"]["baselines"][self.strata.index(stratum)]
 
+    def _joint_covariance(self, baseline: Any) -> Any:
+        """(J + k, J + k) of ln hazards and coefficients; replies of earlier versions repeat the
+        coefficients' own.
+        """
+        J = len(self.cuts)
+        rows = np.array(baseline["covariance"], dtype=np.float64)[:J]
+        own = np.array(self.result["covariance"], dtype=np.float64)
+        return np.block([[rows], [rows[:, J:].T, own]])
+
     @property
     def reference(self) -> dict[str, float]:
         """The terms' values that the baseline is about."""
@@ -131,7 +140,7 @@ class HazardResults(RegressionResults):
         spent = np.clip(at[:, None] - begins, 0.0, self.cuts - begins) * hazards
         total = spent.sum(axis=1)
         shares = spent / np.maximum(total, np.finfo(float).tiny)[:, None]
-        covariance = np.array(baseline["covariance"], dtype=np.float64)
+        covariance = self._joint_covariance(baseline)
         added = np.asarray(offset, dtype=np.float64)
         if added.shape not in {(), (len(X),)} or not np.isfinite(added).all():
             raise ValueError("offset must be a finite number, or one for each row")
@@ -228,7 +237,8 @@ class HazardResults(RegressionResults):
             len(self.result["baseline"]["log_standard_errors"]),
         }
         p = len(self.cuts) + len(self.names)
-        if len(lengths) != 1 or np.shape(self.result["baseline"]["covariance"]) != (p, p):
+        shape = np.shape(self.result["baseline"]["covariance"])
+        if len(lengths) != 1 or shape not in {(len(self.cuts), p), (p, p)}:
             raise ValueError("a baseline has one hazard for each interval")
         if tuple(self.reference) != self.names:
             raise ValueError("a baseline's reference names the terms")

@@ -24,6 +24,7 @@ def api(services: Services, installation: Installation) -> Api:
     return Api(services, installation.keys["ana"])
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "query",

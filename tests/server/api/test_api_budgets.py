@@ -60,6 +60,7 @@ def test_delta_is_a_tenth_of_what_the_account_that_is_charged_for_it_allows(
     assert made["guarantee"]["delta"] == delta
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("rule", ["zcdp", "basic"])
 def test_ten_requests_with_the_default_fit_and_no_more(

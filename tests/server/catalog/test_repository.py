@@ -45,6 +45,7 @@ def add(
     )
 
 
+@pytest.mark.slow
 def test_the_migration_makes_the_declared_tables(engine: Engine) -> None:
     ours = {t.name for t in (catalog_identity, datasets, dataset_versions, populations)}
     with engine.connect() as connection:

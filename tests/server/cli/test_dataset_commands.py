@@ -139,6 +139,7 @@ def test_loading_again_keeps_the_population() -> None:
     assert [r["dataset"] for r in run_json("dataset", "list")] == ["flats", "houses"]
 
 
+@pytest.mark.slow
 def test_show_tells_what_is_public_and_nothing_else() -> None:
     run("init")
     load()

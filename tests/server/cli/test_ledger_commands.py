@@ -174,6 +174,7 @@ def spend(services: Services) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("rule", "right", "wrong"),
@@ -209,6 +210,7 @@ def _alice(run: Run) -> str:
     return "alice"
 
 
+@pytest.mark.slow
 def test_the_ledger_is_verified_anchored_and_exported(run: Run, services: Services) -> None:
     empty = told(run("ledger", "head", "--json"))["head"]
     run("budget", "set", "--dataset", "houses", "--epsilon", "2", "--delta", "1e-6")
@@ -231,6 +233,7 @@ def test_the_ledger_is_verified_anchored_and_exported(run: Run, services: Servic
     assert last == lines[-1]
 
 
+@pytest.mark.slow
 def test_verify_fails_with_words(run: Run, services: Services, tmp_path: Path) -> None:
     run("budget", "set", "--dataset", "houses", "--epsilon", "2", "--delta", "1e-6")
     spend(services)

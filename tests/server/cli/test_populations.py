@@ -75,6 +75,7 @@ def forget_populations() -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_the_first_table_makes_a_population_of_its_persons(folder: Path) -> None:
     assert load("visits", FIRST, "visits")["n"] == 2
     assert shown("visits") == {

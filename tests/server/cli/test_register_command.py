@@ -160,6 +160,7 @@ def test_objects_are_registered_and_answered_and_nothing_shows_the_credentials(
     assert KEY_ID not in said
 
 
+@pytest.mark.slow
 def test_objects_of_several_rows_a_person_are_refused_as_files_are(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def post(server: Server, key: str, **options: Any) -> httpx.Response:
     )
 
 
+@pytest.mark.slow
 def test_it_serves_says_so_and_ends_cleanly(installation: Installation) -> None:
     path = installation.directory / "serve.log"
     before = path.stat().st_size if path.exists() else 0
@@ -135,6 +136,7 @@ def _post_in_vain(server: Server, key: str) -> None:
     raise AssertionError("there was a reply")
 
 
+@pytest.mark.slow
 def test_a_restart_finishes_what_nobody_asks_for_again(installation: Installation) -> None:
     with opened(installation.settings.model_copy(update={"lease_seconds": 1})) as services:
         facts = services.catalog.facts("people")

@@ -154,6 +154,7 @@ def test_workers_that_cannot_start_end_the_server(installation: Installation) ->
     assert (status, announced) == (1, [])
 
 
+@pytest.mark.slow
 def test_https(installation: Installation) -> None:
     with serving(installation, "--tls-cert", str(PEM), "--tls-key", str(PEM)) as server:
         assert server.url.startswith("https://127.0.0.1:")

@@ -214,6 +214,7 @@ def test_a_bad_wave_changes_nothing(folder: Path, wave: str, problem: str) -> No
     assert view("people", age="max(age, none=0)") == [{"age": 30.0}]
 
 
+@pytest.mark.slow
 def test_persons_named_under_another_key_are_not_taken_for_the_same(folder: Path) -> None:
     load("visits", FIRST, "visits")
     secrets = json.loads((folder / "reticent-secrets.json").read_text())

@@ -219,6 +219,7 @@ def filled_in(web: httpx.Client, form: str) -> dict[str, str]:
     return {name: html.unescape(value) for name, value in pairs}
 
 
+@pytest.mark.slow
 def test_an_approved_credit_is_filled_in(web: httpx.Client, desk: Desk) -> None:
     services = desk.services
     policy = services.catalog.facts("people").policy

@@ -203,6 +203,7 @@ def test_the_forms_do_what_they_say(desk: Desk, inside: httpx.Client) -> None:
     assert inside.get("/console/").status_code == 303  # signed out
 
 
+@pytest.mark.slow
 def test_a_release_is_published_where_that_was_confirmed(desk: Desk, inside: httpx.Client) -> None:
     ana = desk.services.access.analyst("ana")
     body = desk.services.ledger.releases(ana.id, 1, 0)[0]

@@ -66,6 +66,7 @@ def world(history: History, tmp_path: Path) -> Iterator[World]:
                 browser.close()
 
 
+@pytest.mark.slow
 def test_somebody_who_is_linked_signs_in_and_out(world: World) -> None:
     browser = world.browser()
     page = browser.get("/console/sign-in")
@@ -85,6 +86,7 @@ def test_somebody_who_is_linked_signs_in_and_out(world: World) -> None:
     assert world.desk.services.ledger.verify() == []
 
 
+@pytest.mark.slow
 def test_a_session_ends_when_the_server_says_so(world: World) -> None:
     services, browser = world.desk.services, world.browser()
     for end in (

@@ -221,6 +221,7 @@ def test_a_file_needs_the_token_of_its_form(desk: Desk, web: httpx.Client) -> No
     assert web.post(f"{place}/draft", data=GOOD).status_code == 403
 
 
+@pytest.mark.slow
 def test_what_is_wrong_stands_beside_its_column_and_nothing_is_lost(web: httpx.Client) -> None:
     place = sent(web)
     wrong = {"c0.lower": "abc", "c1.levels": "", "c2.true": "yes", "description": "kept <b>"}
@@ -302,6 +303,7 @@ def test_four_eyes(desk: Desk, web: httpx.Client) -> None:
     desk.services.catalog.set_policy("people", Policy(), by="t")  # of new populations, too
 
 
+@pytest.mark.slow
 def test_files_have_limits_and_are_forgotten(
     desk: Desk, web: httpx.Client, others: ExitStack
 ) -> None:
@@ -364,6 +366,7 @@ def test_a_file_that_would_take_the_memory_is_refused_in_a_sentence(
     assert files(desk) == []
 
 
+@pytest.mark.slow
 def test_a_page_of_the_widest_table_is_bounded(web: httpx.Client) -> None:
     names = [f"column {i} " + "x" * 200 for i in range(MAX_COLUMNS)]
     cells = ",".join(["y" * 100] * MAX_COLUMNS)
@@ -535,6 +538,7 @@ def test_a_file_that_cannot_be_read_does_not_wait(web: httpx.Client) -> None:
     assert web.get(places[0]).status_code == 404  # its place is taken
 
 
+@pytest.mark.slow
 def test_what_must_be_said_is_asked_before(web: httpx.Client) -> None:
     place = sent(web, "d;x\n01/02/2020;1\n03/04/2020;2\n")
     asked = edit(web, place, {"action": "accept", "dataset": "d"})

@@ -51,6 +51,7 @@ def sampling(trace: Trace) -> Any:
     return np.sqrt(np.array(se) ** 2 - np.array(noise) ** 2)
 
 
+@pytest.mark.slow
 def test_what_is_released_is_what_is_charged() -> None:
     table = clustered_table(N, 0.05, 1)
     for query in (OLS, LOGIT):
@@ -273,6 +274,7 @@ def glm_errors(table: dict[str, Any], y: str, family: Any) -> Any:
     return sm.GLM(table[y], design(table), family).fit(cov_type="cluster", cov_kwds=groups).bse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["poisson", "negative_binomial", "gamma"])
 def test_counts_and_amounts_have_them(name: Any) -> None:
     families = sm.families

@@ -100,6 +100,7 @@ def test_ends_are_as_far_as_sampling_and_noise_may_carry_a_rank() -> None:
     assert (high - 0.5) * N == pytest.approx(said, abs=1.0)
 
 
+@pytest.mark.slow
 def test_fewer_records_in_use_mean_wider_intervals() -> None:
     """The released number of them says how wide: a tenth is in use, so ends lie √10 farther. The
     median of five, as one end of a hundred is the column's bound."""

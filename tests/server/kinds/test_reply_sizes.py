@@ -36,8 +36,14 @@ A_TERM = 400
 """Bytes of a term's name and of some dozen figures about it, of 20 bytes each, and of two warnings
 that may name it."""
 
-A_PAIR, OF_UNRESOLVED = 24, 40
-"""Bytes of two terms' covariance; and with half of a weighting's matrix, and half of directions."""
+A_PAIR, OF_UNRESOLVED, OF_STUDY = 24, 48, 96
+"""Bytes of two terms' covariance; with a weighting's matrix, and half of directions; and of two
+variables of a study: their moment and its noise, of all records and of cells cut narrowly. A
+baseline's hazards have covariances, too, with one another and with each term.
+"""
+
+A_GROUP = 600
+"""Bytes of what a study's group has beside its moments."""
 
 A_NUMBER = 120
 """Bytes of a released number: with its error, interval and bin or level."""
@@ -84,8 +90,19 @@ def allowed(result: Mapping[str, Any], numbers: int) -> int:
     if "terms" not in result:
         return TEXTS + A_NUMBER * numbers
     p = len(result["terms"])
+    if "moments" in result or "groups" in result:
+        groups = len(result.get("groups") or [0])
+        return TEXTS + A_TERM * p + groups * (A_GROUP + OF_STUDY * p * p)
     plain = result.get("directions") == [] and not result["weighting"]["matrix"]
-    return TEXTS + A_TERM * p + (A_PAIR if plain else OF_UNRESOLVED) * p * p
+    hazards = [len(each["hazards"]) for each in baselines(result)]
+    pairs = (A_PAIR if plain else OF_UNRESOLVED) * p * p
+    return TEXTS + A_TERM * p + pairs + A_PAIR * sum(J * (J + p) for J in hazards)
+
+
+def baselines(result: Mapping[str, Any]) -> list[Any]:
+    """Of a hazard regression: of all, and of each stratum."""
+    one = [result["baseline"]] if "baseline" in result else []
+    return one + list((result.get("strata") or {"baselines": ()})["baselines"])
 
 
 def size(result: Any) -> int:

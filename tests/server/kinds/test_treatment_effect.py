@@ -224,6 +224,7 @@ def test_poor_overlap_has_no_interval_and_says_what_to_ask() -> None:
     assert outcome(KIND.plan(known(4000), overlap, offer(4)), whole(t)).p_value is not None
 
 
+@pytest.mark.slow
 def test_too_few_treated_and_heavy_influences_have_none_either() -> None:
     t = table(2000)
     rare = t | {"a": np.where(np.arange(2000) < 20, 1.0, 0.0)}

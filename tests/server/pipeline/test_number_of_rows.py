@@ -94,6 +94,7 @@ def test_the_data_set_is_described_the_same(served: list[Services]) -> None:
     assert sources[0] == sources[1] == sources[2]
 
 
+@pytest.mark.slow
 @pytest.mark.sample(24)
 @pytest.mark.parametrize("name", list(QUERIES))
 def test_every_kind_is_planned_the_same(served: list[Services], name: str) -> None:

@@ -246,6 +246,7 @@ def test_a_project_that_is_over_pays_nothing(services: Services, who: Who, clock
         services.projects.close(eve.id, by="t")  # an analyst's own project ends with the analyst
 
 
+@pytest.mark.slow
 @pytest.mark.sample(4)
 def test_who_is_taken_out_asks_nothing_more_and_the_others_go_on(
     services: Services, who: Who

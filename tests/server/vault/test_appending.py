@@ -48,6 +48,7 @@ def rows_by_person(vault: Vault, source: VaultTable) -> dict[int, list[tuple[obj
     return found
 
 
+@pytest.mark.slow
 def test_a_wave_is_put_to_the_persons_of_the_stored_names(vault: Vault, tmp_path: Path) -> None:
     first = csv_file(tmp_path, "id,x,b\nann,1,true\nbob,NA,false\n")
     old = loaded(vault, first)

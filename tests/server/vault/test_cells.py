@@ -38,6 +38,7 @@ def test_a_text_that_is_not_utf8_is_a_bad_cell_and_no_other() -> None:
     assert found.values.tolist() == [2.0] + [1.0] * 6 + [3.5, 5.0] + [1.0] * 4
 
 
+@pytest.mark.slow
 def test_utf8_is_told_as_python_tells_it() -> None:
     rng = np.random.default_rng(0)
     some = [bytes(rng.integers(0, 256, rng.integers(0, 5), dtype=np.uint8)) for _ in range(20_000)]

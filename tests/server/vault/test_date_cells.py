@@ -140,6 +140,7 @@ def test_sources_hold_the_same_days(kind: str, tmp_path: Path) -> None:
     assert vault.read(loaded.source, ["sold"]).column("sold").to_pylist() == EXPECTED
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_postgresql_holds_the_same_days(tmp_path: Path) -> None:
     """In columns of four types, in a role that writes dates in another way, and with a date that is

@@ -164,6 +164,7 @@ def test_stata_and_sas(tmp_path: Path) -> None:
     assert dict(propose(stata).columns[1].levels)["No answer"] == ("9",)
 
 
+@pytest.mark.slow
 def test_a_table_of_duckdb_and_nothing_else_in_reach(tmp_path: Path) -> None:
     file, elsewhere = tmp_path / "a.duckdb", tmp_path / "secret.csv"
     elsewhere.write_text("x\n1\n")

@@ -192,6 +192,7 @@ def test_credentials_come_from_the_environment_and_are_in_no_text(
     assert "STRANGER" not in said
 
 
+@pytest.mark.slow
 def test_https_is_read_from_an_authority_that_is_known_and_from_no_other(tmp_path: Path) -> None:
     certificate = signed_by_itself(tmp_path / "own.pem")
     place = write_parquet(tmp_path / "files", rows(30), files=1)

@@ -34,6 +34,7 @@ def who(vault: Vault, table: VaultTable) -> dict[int, int]:
     return dict(zip(names.tolist(), places.tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_a_person_has_one_place_in_all_tables(vault: Vault, tmp_path: Path) -> None:
     first = loaded(vault, csv_file(tmp_path, "id,x\nann,1\nbob,2\ncy,3\nann,4\n"), MANY).source
     spine = Spine("s", first.persons, False, replace(first, spine="s"), "visits")

@@ -103,6 +103,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Any, Any
     return vault.read(stored.source, ALL), sums(opened), stored, opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SOURCES)
 def test_every_source_gives_the_sums_of_a_load(kind: str, tmp_path: Path, loaded: Any) -> None:
     table, expected, stored, _ = loaded

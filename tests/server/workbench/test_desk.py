@@ -125,6 +125,7 @@ def test_every_analysis_is_made_for_nothing(studies: Any) -> None:
     assert sorted(again) == sorted(done)  # asked twice, it stands there once
 
 
+@pytest.mark.slow
 def test_numbers_are_the_client_s(studies: Any) -> None:
     _, study, _ = studies
     own = Study(study)
@@ -304,6 +305,7 @@ def sent(browser: Browser, content: bytes, name: str = "study.json") -> httpx.Re
     return browser.post("/workbench/studies", data=form, files={"file": (name, content)})
 
 
+@pytest.mark.slow
 def test_a_study_of_a_file_is_analysed_and_seen_by_nobody_else(studies: Any) -> None:
     """As the same study of the server, without scripts that would ask the server for it."""
     bench, study, grouped = studies
@@ -482,6 +484,7 @@ def test_sites_have_names_of_their_own() -> None:
     assert named == {"1": "bp", "2": "bp-2", "3": "bp-2-2", "4": ".json", "5": "bp-3"}
 
 
+@pytest.mark.slow
 def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
     """Published, it is read by all with a grant, who get a script that finds it."""
     bench, study, grouped = studies

@@ -131,6 +131,7 @@ def test_no_member_of_a_release_ends_in_an_error(member: str, value: object) -> 
     shown({**RELEASE, member: value})
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200) | ANYTHING.map(json.dumps))
 def test_no_text_ends_in_an_error(text: str) -> None:
     checked(_Services(), text)  # type: ignore[arg-type]

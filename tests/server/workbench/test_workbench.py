@@ -114,6 +114,7 @@ def test_a_run_is_charged_once_however_often_it_is_sent(bench: Bench) -> None:
     assert before < after == spent(bench.services, "ana")
 
 
+@pytest.mark.slow
 def test_a_form_of_another_site_or_without_its_token_charges_nothing(bench: Bench) -> None:
     ana = bench.browser("ana")
     form = form_of(page_of(ana, **FIT))

@@ -138,14 +138,10 @@ def _baseline(
 ) -> Baseline:
     coding = found.coding
     means = found.means * coding.scales  # in the units of the terms, less their centres
-    J, k = means.shape
-    whole = np.zeros((J + k, J + k))
-    whole[:J, :J] = np.diag(found.errors**2) + means @ covariance @ means.T
-    whole[:J, J:] = -means @ covariance
-    whole[J:, :J], whole[J:, J:] = whole[:J, J:].T, covariance
+    own = np.diag(found.errors**2) + means @ covariance @ means.T
     return Baseline(
         hazards=tuple((found.hazards * np.exp(-middle)).tolist()),
-        log_standard_errors=tuple(np.sqrt(np.diag(whole)[:J]).tolist()),
+        log_standard_errors=tuple(np.sqrt(np.diag(own)).tolist()),
         reference=dict(zip(names, coding.centres.tolist(), strict=True)),
-        covariance=whole.tolist(),
+        covariance=np.column_stack([own, -means @ covariance]).tolist(),
     )

@@ -14,8 +14,8 @@ class Baseline:
     """The hazard in each of J intervals (events per unit of time) at the `reference` values of the
     k terms, where the offset is 0.
 
-    log_standard_errors: (J,) of its logarithm. covariance: (J + k, J + k) of ln hazards and
-    coefficients together.
+    log_standard_errors: (J,) of its logarithm. covariance: (J, J + k) of ln hazards, with one
+    another and with the coefficients, whose own covariance is the fit's.
     """
 
     hazards: tuple[float, ...]

@@ -172,8 +172,9 @@ def test_a_baseline_is_that_of_the_reference() -> None:
     inside = cuts < 9.0
     assert spent[inside] == pytest.approx(truth[inside], rel=0.1)
     k, J = len(fit.terms), len(cuts)
-    V = np.array(fit.baseline.covariance)
-    assert V.shape == (J + k, J + k)
+    rows = np.array(fit.baseline.covariance)
+    assert rows.shape == (J, J + k)
+    V = np.block([[rows], [rows[:, J:].T, np.array(fit.covariance)]])
     assert np.linalg.eigvalsh(V).min() > -1e-12
     assert np.sqrt(np.diag(V)[:J]) == pytest.approx(fit.baseline.log_standard_errors)
 

@@ -67,6 +67,7 @@ def test_the_level_is_kept_where_groups_do_not_differ(
     assert rejected(plan(n, offer(epsilon)), np.random.default_rng(n), n, 400, **more) <= 0.08
 
 
+@pytest.mark.slow
 def test_a_difference_is_found_almost_as_often_as_without_noise() -> None:
     rng, n = np.random.default_rng(8), 5000
     assert rejected(plan(n, offer(1.0)), rng, n, 60, ratio=1.15) > 0.75
