@@ -209,6 +209,29 @@ def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test:
     assert ("fit" in true) is (test != "score")
 
 
+@pytest.mark.parametrize(
+    ("tested", "test", "epsilon", "said"),
+    [
+        (5, "wald", 0.4, True),
+        (5, "score", 0.4, False),
+        (4, "wald", 0.4, False),
+        (5, "lr", 9, False),
+    ],
+)
+def test_many_hypotheses_under_much_noise_are_warned_of(
+    tested: int, test: Any, epsilon: float, said: bool
+) -> None:
+    table = linear_table(5_000, 5, np.random.default_rng(6))
+    columns = [*numerics(5), Y]
+    facts = facts_of(5_000, columns, profile_of(table, columns))
+    names = [f"x{j}" for j in range(5)]
+    texts = tuple(f"{name} = 1" for name in names[:tested])
+    query = HypothesisTest(f"y ~ {' + '.join(names)}", texts, test)
+    plan: Any = registry.plan(facts, query, offer(epsilon))
+    found = drive(plan.run(), whole(table)).result
+    assert any("tested at once" in warning for warning in found["warnings"]) is said
+
+
 @pytest.mark.slow
 def test_a_table_of_terms_and_what_is_not_estimable() -> None:
     table = table_of("linear", 5_000, np.random.default_rng(6))

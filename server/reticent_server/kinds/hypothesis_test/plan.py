@@ -34,6 +34,15 @@ from reticent_server.kinds.hypothesis_test.statistics import (
 from reticent_server.kinds.hypothesis_test.terms import term_hypotheses
 
 TestName = Literal["wald", "score", "lr"]
+MANY, NOISY = 5, 2.0
+"""Hypotheses that are tested at once, and the forecast noise, in sampling errors, from which on
+their covariance's own noise makes the statistic's law wider than it is taken for.
+"""
+_CROWDED = (
+    "{df:g} hypotheses are tested at once where the noise is {ratio:.1f} times the sampling error: "
+    "such a test rejects more often than its level says (ten hypotheses at 5 %, at 2.6 times: in "
+    "12 % of simulated tables). Test fewer at once, or ask with a higher epsilon."
+)
 _REFERENCES = "Heritier & Ronchetti (1994); Avella-Medina (2021), section 4"
 
 
@@ -132,7 +141,7 @@ class HypothesisTestPlan(PlannedOn):
         head: dict[str, Any] = {
             "test": self.test,
             "n": result["n"],
-            "warnings": result["warnings"],
+            "warnings": [*result["warnings"], *self._crowded()],
             "fit": None if self.test == "score" else RegressionResult(**result),
         }
         if self.hypothesis is None:
@@ -140,6 +149,11 @@ class HypothesisTestPlan(PlannedOn):
             return TermTable(**head, table=table)
         texts = list(self.hypothesis.texts)
         return JointTest(**head, hypotheses=texts, **_shown(outcomes[0][1]))
+
+    def _crowded(self) -> list[str]:
+        df, ratio = max(len(h.rows) for _, h in self.hypotheses), self.model.forecast_fit.worst
+        crowded = self.test != "score" and df >= MANY and ratio >= NOISY
+        return [_CROWDED.format(df=df, ratio=ratio)] if crowded else []
 
     def _outcome(self, fit: FitUnderTest, hypothesis: LinearHypothesis) -> HypothesisOutcome:
         test = likelihood_ratio if self.test == "lr" else wald
