@@ -9,10 +9,9 @@ cores. What it printed, how it ended and how long it took are kept in build/nigh
 as it ends, and build/nightly.md says it of all steps, whatever became of the others; the command
 fails if one is red. A run that was stopped goes on with --resume: steps that were green for the
 same commit are not run again, nor the tests of the audit that passed, nor the mutants that were
-killed. --only: steps whose names have one of the texts; the report keeps
-what is known of the others. --check: whether each step can start is tried, and none is run. The
-last step puts the figures into the documentation (tools/figures.py), with the commit that made
-them.
+killed. --only: steps whose names have one of the texts; the report keeps what is known of the
+others. --check: whether each step can start is tried, and none is run. The last step puts the
+figures into the documentation (tools/figures.py), with the commit that made them.
 
 A tree with changes that are not committed has a folder of its own, COMMIT-changed; the
 documentation does not count, since figures are put there.
@@ -50,7 +49,8 @@ REAL_TABLES = "real_tables.json"
 
 @dataclass(frozen=True, slots=True)
 class NightStep:
-    """A command; `{folder}` in it is where the commit's results are. trial: a command that ends
+    """A command; `{folder}` in it is where the commit's results are, `{passed}` a file of the
+    step's own that names what of it has passed, for a run that goes on. trial: a command that ends
     well, in seconds, where this one can start. beside: it takes one core and looks at no clock, so
     that others of the kind may run at the same time. needs: a file without which it is not run.
     """
@@ -103,12 +103,11 @@ AUDITED = (
     ("audit_models", "audit_newton"),
 )
 """Folders of tests, by the steps that run their audit."""
-PASSED = "audit.passed"
 
 
 def _audit(folders: Sequence[str]) -> NightStep:
     tests = [f"tests/{folder}" for folder in folders]
-    passed = ("--passed", f"{{folder}}/{PASSED}")
+    passed = ("--passed", "{passed}")
     # one more than cores, since some tests wait
     at_once = ("-n", f"{cores() + 1}", "--dist", "worksteal")
     run = (*passed, *at_once, "--durations", "20", "-rfE", *tests)
@@ -147,6 +146,9 @@ class Night:
     def log(self, step: NightStep) -> Path:
         return self.folder / f"{step.name.replace(' ', '-')}.txt"
 
+    def passed(self, step: NightStep) -> Path:
+        return self.log(step).with_suffix(".passed")
+
     def outcomes(self) -> dict[str, StepOutcome]:
         """By step, of those that have ended."""
         state = self.folder / "state.json"
@@ -163,7 +165,10 @@ class Night:
 
     def run(self, step: NightStep) -> StepOutcome:
         """Runs a step to its end."""
-        command = [part.replace("{folder}", str(self.folder)) for part in step.command]
+        places = {"{folder}": self.folder, "{passed}": self.passed(step)}
+        command = list(step.command)
+        for name, place in places.items():
+            command = [part.replace(name, str(place)) for part in command]
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}  # a log shows how far it has come
         started = time.monotonic()
         with self.log(step).open("w", encoding="utf-8") as log:
@@ -266,6 +271,8 @@ def main(arguments: Sequence[str], steps: Sequence[NightStep] = STEPS, root: Pat
     for step in wanted:
         if step not in left:
             print(f"{step.name}: {GREEN} before", flush=True)
+        elif not given.resume:
+            night.passed(step).unlink(missing_ok=True)
     for step, outcome in ended(night, left):
         night.keep(step, outcome)
         print(f"{step.name}: {outcome.result}, {outcome.seconds / 60:.1f} min", flush=True)

@@ -148,6 +148,23 @@ def test_another_commit_begins_anew(tree: Path) -> None:
     assert ran(tree) == ["one", "one"]
 
 
+def test_what_passed_counts_only_for_a_run_that_goes_on(tree: Path) -> None:
+    code = (
+        "import sys; print('had', open(sys.argv[1]).read()); "
+        "open(sys.argv[1], 'a').write('x'); sys.exit(1)"
+    )
+    command = (sys.executable, "-c", code, "{passed}")
+    stopped = replace(step("one", ""), command=command)
+    (folder := tree / "build/nightly" / nightly.commit_of(tree)).mkdir(parents=True)
+    names, log = folder / "one.passed", folder / "one.txt"
+    names.write_text("before")
+    assert nightly.main(["--resume"], (stopped,), tree) == 1
+    assert log.read_text() == "had before\n"
+    assert names.read_text() == "beforex"
+    assert nightly.main(["--only", "one"], (stopped,), tree) == 1
+    assert "FileNotFoundError" in log.read_text()
+
+
 def test_figures_put_into_the_documentation_are_no_other_tree(tree: Path) -> None:
     (tree / "docs").mkdir()
     (tree / "docs/page.md").write_text("old")
@@ -253,7 +270,7 @@ def test_named_tests_are_summed_up_by_test_and_by_law() -> None:
     ]
 
 
-SAME = """
+TESTS = """
 def test_one():
     assert 1 == 1
 
@@ -270,7 +287,7 @@ def test_an_audit_goes_on_with_the_tests_that_have_not_passed(tmp_path: Path) ->
     own = {"PYTHONPATH": str(ROOT / "tests"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     ends = []
     for two in (2, 1, 1):
-        (tmp_path / "test_it.py").write_text(SAME.format(two))
+        (tmp_path / "test_it.py").write_text(TESTS.format(two))
         done = subprocess.run(
             command,
             cwd=tmp_path,
@@ -282,8 +299,8 @@ def test_an_audit_goes_on_with_the_tests_that_have_not_passed(tmp_path: Path) ->
         ends.append((done.returncode, done.stdout))
     assert [code for code, _ in ends] == [1, 0, 0]
     assert "1 failed, 1 passed" in ends[0][1]
-    assert "1 tests had passed before" in ends[1][1]
+    assert "passed before: 1" in ends[1][1]
     assert "1 passed" in ends[1][1]
-    assert "2 tests had passed before" in ends[2][1]
+    assert "passed before: 2" in ends[2][1]
     names = (tmp_path / "names").read_text().split()
     assert sorted(names) == ["test_it.py::test_one", "test_it.py::test_two"]

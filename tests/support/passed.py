@@ -18,8 +18,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Passed:
-    """Leaves out the tests that `file` names, one a line, and adds those that pass, when all of
-    them is over. Of several processes the one that reports writes; the others read, before any of
+    """Leaves out the tests that `file` names, one a line, and adds each that passes, once it is
+    over. Of several processes the one that reports writes; the others read, before any of
     their tests has begun.
     """
 
@@ -51,4 +51,4 @@ class Passed:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self._before:
-            terminalreporter.write_line(f"{len(self._before)} tests had passed before")
+            terminalreporter.write_line(f"passed before: {len(self._before)}")

@@ -229,7 +229,8 @@ def test_many_hypotheses_under_much_noise_are_warned_of(
     query = HypothesisTest(f"y ~ {' + '.join(names)}", texts, test)
     plan: Any = registry.plan(facts, query, offer(epsilon))
     found = drive(plan.run(), whole(table)).result
-    assert any("tested at once" in warning for warning in found["warnings"]) is said
+    for sentences in (plan.forecast["notes"], found["warnings"]):
+        assert any("five or more hypotheses" in each for each in sentences) is said
 
 
 @pytest.mark.slow

@@ -90,7 +90,7 @@ def allowed(result: Mapping[str, Any], numbers: int) -> int:
     if "terms" not in result:
         return TEXTS + A_NUMBER * numbers
     p = len(result["terms"])
-    if "moments" in result or "groups" in result:
+    if "variables" in result:
         groups = len(result.get("groups") or [0])
         return TEXTS + A_TERM * p + groups * (A_GROUP + OF_STUDY * p * p)
     plain = result.get("directions") == [] and not result["weighting"]["matrix"]
