@@ -29,7 +29,7 @@ NAME_FIELDS = [
     ("/console/budgets", "Total ε", "Set the budget"),
     ("/console/budgets", "Total δ", "Set the budget"),
     ("/console/budgets", "Of δ, for queries", "Set the budget"),
-    ("/console/budgets", "ε (rule basic) or ρ (rule zcdp)", "Credit"),
+    ("/console/budgets", "ε (rule basic) or ρ (rules zcdp and gdp)", "Credit"),
     ("/console/budgets", "δ", "Credit"),
     ("/console/budgets", "Reason", "Credit"),
 ]
