@@ -12,8 +12,6 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("server", "client", "tools", "benchmarks")
 SIDES = {"server", "client"}
@@ -29,7 +27,6 @@ def classes(path: Path, names: set[str]) -> set[str]:
     return names & {node.name for node in nodes if isinstance(node, ast.ClassDef)}
 
 
-@pytest.mark.slow
 def test_a_class_name_means_one_thing() -> None:
     lines: dict[str, list[Path]] = defaultdict(list)
     for folder in FOLDERS:

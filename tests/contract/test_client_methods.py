@@ -21,7 +21,6 @@ ASKED = [kind for kind in KINDS if kind.for_analysts]
 EXAMPLES = [(kind, example) for kind in ASKED for example in kind.examples]
 
 
-@pytest.mark.slow
 def test_the_methods_are_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import client_methods

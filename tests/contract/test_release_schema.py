@@ -62,7 +62,6 @@ def test_a_failed_release_is_valid(api: Api, monkeypatch: pytest.MonkeyPatch) ->
     VALIDATOR.validate(api.post("/v1/releases", request_body()).json())
 
 
-@pytest.mark.slow
 def test_the_schema_is_not_stale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import release_schema
