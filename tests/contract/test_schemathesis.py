@@ -198,7 +198,15 @@ def calls(
 ) -> None:
     """So many calls as are one part of all."""
     parts, seed, began = 2 * len(STAFF_ROLES) + 3, 0, monotonic()
-    options = ("--phases", "fuzzing", "--continue-on-failure", "--max-examples", "100")
+    options = (
+        "--phases",
+        "fuzzing",
+        "--continue-on-failure",
+        "--max-examples",
+        "100",
+        "--generation-database",
+        "none",
+    )
     while seed == 0 or statuses(installation).total() < CALLS / parts:
         with opened(installation.settings) as services:
             asking = callers(services)
