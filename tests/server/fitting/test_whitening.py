@@ -88,6 +88,19 @@ def test_many_columns_have_the_coordinates_that_few_have(
     np.testing.assert_allclose(np.sum(many.rows**2, axis=1), np.sum(few.rows**2, axis=1), rtol=2e-3)
 
 
+def test_no_row_is_stretched_by_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the middle of a heavy tail is short of what it would be stretched to."""
+    rng = np.random.default_rng(6)
+    X = np.column_stack([np.ones(N), rng.standard_t(1.5, N), rng.normal(size=N)])
+    squares = []
+    for limit in (1.0, 1.2):
+        coordinates._coordinates.cache_clear()
+        monkeypatch.setattr(coordinates, "_STRETCH", limit)
+        squares.append(np.sum(public_coordinates(X).rows ** 2, axis=1))
+    coordinates._coordinates.cache_clear()
+    assert 1.2**2 * 0.99 < np.max(squares[1] / squares[0]) < 1.2**2 * (1 + 1e-9)
+
+
 def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight() -> None:
     rng = np.random.default_rng(2)
     X = normal_rows(rng)
