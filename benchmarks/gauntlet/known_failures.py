@@ -53,8 +53,9 @@ KNOWN: dict[str, KnownFailure] = {
         frozenset({"needless flags"}), f"a level of 30 records in 21,613: {FLAGGED}"
     ),
     "poly and bs": KnownFailure(
-        frozenset({"short", "needless flags"}),
-        "the last function of the spline is on a handful of large houses",
+        frozenset({"rms z", "short", "needless flags"}),
+        "the last function of the spline is on a handful of large houses: its interval covers the "
+        "fit without noise in .35 to .43 of samples, and is seldom flagged",
     ),
     "poly of few values": KnownFailure(
         frozenset({"coverage", "rms z", "short", "needless flags"}),
@@ -62,14 +63,6 @@ KNOWN: dict[str, KnownFailure] = {
         "do not whiten it at this ε",
     ),
     "log with zeros, where": KnownFailure(frozenset({"forecast"}), SHARED_ROWS),
-    "mask of 10 %": KnownFailure(
-        frozenset({"needless flags"}),
-        f"2,100 records in use at ε = .5, where intervals also cover too little: {FLAGGED}",
-    ),
-    "mask of 10 % that moves x": KnownFailure(
-        frozenset({"needless flags"}),
-        f"2,100 records in use at ε = .5, where intervals also cover too little: {FLAGGED}",
-    ),
     "y with 92 % zeros": KnownFailure(
         frozenset({"answered"}),
         "declined: the robust fit of a response that is nearly always one value is that value",
@@ -79,11 +72,6 @@ KNOWN: dict[str, KnownFailure] = {
     ),
     "302 distinct rows": KnownFailure(
         frozenset({"needless flags"}), f"eight skewed shares of 302 districts: {FLAGGED}"
-    ),
-    "ridge .01, collinear": KnownFailure(
-        frozenset({"rms z"}),
-        "the target is itself of releases, at ε = 80, and flagged in the direction that only the "
-        "penalty determines",
     ),
     "influence, skewed": KnownFailure(
         frozenset({"answered", "forecast"}),
@@ -118,16 +106,6 @@ KNOWN: dict[str, KnownFailure] = {
     "Gamma, prices": KnownFailure(
         frozenset({"needless flags"}), f"a level of 30 records in 21,613: {FLAGGED}"
     ),
-    "mean, zeros, where": KnownFailure(
-        frozenset({"wild"}),
-        "a mean's noise is that of its declared bounds, which its standard error says and no "
-        "flag does",
-    ),
-    "mean, where": KnownFailure(
-        frozenset({"wild"}),
-        "a mean's noise is that of its declared bounds, which its standard error says and no "
-        "flag does",
-    ),
     "mean, rare where": KnownFailure(
         frozenset({"wild"}),
         "163 records in use, and bounds up to two million: the standard error says so, no flag "
@@ -159,8 +137,8 @@ BORDERLINE: dict[str, frozenset[str]] = {
     "poly and bs": frozenset({"wild"}),
     "poly of few values": frozenset({"answered", "forecast"}),
     "log1p of mostly zeros": frozenset({"wild"}),
-    "mask of 10 %": frozenset({"answered", "coverage", "rms z"}),
-    "mask of 10 % that moves x": frozenset({"answered", "coverage", "rms z"}),
+    "mask of 10 %": frozenset({"answered", "coverage", "needless flags", "rms z"}),
+    "mask of 10 % that moves x": frozenset({"answered", "coverage", "needless flags", "rms z"}),
     "mask of 8 %, fair health": frozenset({"forecast", "needless flags"}),
     "y with 68 % zeros": frozenset({"forecast"}),
     "ordinal y and x": frozenset({"answered", "rms z"}),
@@ -176,6 +154,7 @@ BORDERLINE: dict[str, frozenset[str]] = {
     "logit, affairs": frozenset({"needless flags"}),
     "logit, vote": frozenset({"answered", "forecast"}),
     "logit of shares": frozenset({"answered", "needless flags"}),
+    "Gamma, prices": frozenset({"answered", "coverage", "rms z"}),
 }
 """Goals that a run of 24 samples did not meet, or just met, without missing them beyond chance:
 whether another run does is luck, so the audit prints them and fails in neither case.

@@ -20,12 +20,13 @@ mean bends (fitting.curvature).
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from math import isfinite
 
 import numpy as np
 
 from reticent_server.domain.steps import FloatArray, Released, Step
 from reticent_server.fitting import trust
-from reticent_server.fitting.beliefs import Stepped, beliefs_of, doubt, widened
+from reticent_server.fitting.beliefs import Stepped, beliefs_of, doubt, surprise, widened
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.covariance import sandwich
@@ -186,7 +187,12 @@ class NoisyNewton:
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        last = FinalStep(place, curvature, jacobian, meat, directions, sampling, after.covariance)
+        chance = 1.0
+        if isfinite(place.score.curvature.most_off):
+            chance = surprise(seen.beliefs, curvature, seen.noise, seen.score)
+        last = FinalStep(
+            place, curvature, jacobian, meat, directions, sampling, after.covariance, chance
+        )
         return fitted(self, last, contributions.errors(last), scores, after)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
@@ -204,6 +210,7 @@ def fitted(
     directions, place = last.directions, last.place
     linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
     verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
+    verdict = verdict.then(trust.arrived(last.chance))
     return StandardFit(
         theta=after.theta,
         sampling=np.asarray(W.T @ errors.sampling @ W),

@@ -108,7 +108,8 @@ class StepParts:
 class FinalStep:
     """The last step, taken, in u. curvature: as measured, with the released jacobian (q, q) and
     meat; directions: those resolved; sampling and left: (q, q), the sandwich and what the filter
-    says is left of the way."""
+    says is left of the way. chance: of its score, where that is not linear in the distance: what a
+    step of a log link leaves of a way that nobody expected, no error says."""
 
     place: StepPlace
     curvature: StepCurvature
@@ -117,6 +118,7 @@ class FinalStep:
     directions: Directions
     sampling: FloatArray
     left: FloatArray
+    chance: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,8 +13,9 @@ from benchmarks.noise_free.glm_target import Equations, noise_free_fit
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import newton
 from reticent_server.fitting.scale import MeanScore
-from reticent_server.fitting.trust.words import UNSETTLED
+from reticent_server.fitting.trust.words import NOT_ARRIVED, UNSETTLED
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.kinds.glm.kind import KIND as GLM
 from reticent_server.kinds.glm.plan import plan_glm
@@ -335,6 +336,30 @@ def test_a_fit_that_may_be_on_the_bend_of_a_log_link_has_no_interval(
     assert bool(bends) is not given
     noisy = fitted(table_of("binomial", n=n), slopes(3), "binomial", 1.0)[1]
     assert UNSETTLED not in noisy["warnings"]
+
+
+def test_a_last_step_of_a_log_link_that_nobody_expected_leaves_no_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two rare levels: the last step is long, and its end six standard errors from the truth."""
+    rng = np.random.default_rng(4)
+    table = glm_table("gamma", 20_000, rng, p=1, base=3.0, beta=0.3)
+    table = {**table, "r": rng.random(20_000) < 0.008, "q": rng.random(20_000) < 0.0014}
+    columns = [*slopes(1), boolean("r"), boolean("q")]
+
+    def fit() -> Any:
+        with monkeypatch.context() as patch:
+            seed_noise(patch, "4")
+            return fitted(table, columns, "gamma", 4.0)[1]
+
+    found = fit()
+    assert not any(found["estimable"])
+    assert NOT_ARRIVED in found["warnings"]
+    monkeypatch.setattr(newton, "surprise", lambda *_: 1.0)
+    unseen = fit()
+    rare = next(i for i, name in enumerate(unseen["terms"]) if name.startswith("r"))
+    assert unseen["estimable"][rare]
+    assert unseen["coefficients"][rare] < -5 * unseen["standard_errors"][rare]
 
 
 def test_what_a_long_step_of_a_log_link_leaves_is_still_to_go() -> None:
