@@ -187,13 +187,17 @@ class NoisyNewton:
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        chance = 1.0
-        if isfinite(place.score.curvature.most_off):
-            chance = surprise(seen.beliefs, curvature, seen.noise, seen.score)
-        last = FinalStep(
-            place, curvature, jacobian, meat, directions, sampling, after.covariance, chance
-        )
+        chance, left = self._chance(place, seen), after.covariance
+        last = FinalStep(place, curvature, jacobian, meat, directions, sampling, left, chance)
         return fitted(self, last, contributions.errors(last), scores, after)
+
+    def _chance(self, place: StepPlace, seen: StepView) -> float:
+        """Of the last score, where an error of its step matters: 1 where it is linear in the
+        distance. Under a restriction, which may be wrong, a large one is what is tested.
+        """
+        if self.restriction is not None or not isfinite(place.score.curvature.most_off):
+            return 1.0
+        return surprise(seen.beliefs, seen.curvature, seen.noise, seen.score)
 
     def _last_moved(self, place: StepPlace, seen: StepView) -> State:
         if self.restriction is None:

@@ -108,8 +108,8 @@ class StepParts:
 class FinalStep:
     """The last step, taken, in u. curvature: as measured, with the released jacobian (q, q) and
     meat; directions: those resolved; sampling and left: (q, q), the sandwich and what the filter
-    says is left of the way. chance: of its score, where that is not linear in the distance: what a
-    step of a log link leaves of a way that nobody expected, no error says."""
+    says is left of the way. chance: in 0 to 1, of a mean score as far from what was expected as
+    the last one is."""
 
     place: StepPlace
     curvature: StepCurvature

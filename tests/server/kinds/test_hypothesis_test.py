@@ -209,6 +209,12 @@ def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test:
     assert ("fit" in true) is (test != "score")
 
 
+def test_a_score_far_from_a_restricted_fit_is_what_is_tested() -> None:
+    """With a log link, where an unrestricted fit with such a last score gives no intervals."""
+    table = table_of("gamma", 20_000, np.random.default_rng(5))
+    assert outcome_of(table, "gamma", "score", ["x0 = 0"])["p_value"] < 1e-4
+
+
 @pytest.mark.parametrize(
     ("tested", "test", "epsilon", "said"),
     [
