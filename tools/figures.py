@@ -5,7 +5,8 @@
 
 A region of a page, from `<!-- figures: NAME -->` to `<!-- figures: end -->`, is replaced by the
 table of that name: made of what the run's steps left in the folder. A step that has left nothing
-leaves its region as it is, and is named. A page may not name a table that does not exist.
+leaves its region as it is, with the commit of its own run, and is named. A page may not name a
+table that does not exist.
 """
 
 import argparse
@@ -22,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks import named_tests_tables  # noqa: E402 - it is not installed
 from benchmarks.gauntlet import report  # noqa: E402
 from benchmarks.real_tables import report as real_report  # noqa: E402
+from tools.nightly import STEPS  # noqa: E402
 
 REGION = re.compile(r"<!-- figures: (?!end)(\w+) -->\n.*?<!-- figures: end -->", re.DOTALL)
 FIRST_TABLE = re.compile(r"^\|.*\n\|[-|: ]+\|\n(?:\|.*\n)*", re.MULTILINE)
@@ -67,27 +69,22 @@ def of_named_tests(
     return made
 
 
-def nightly(folder: Path) -> str | None:
-    """How each step of the run ended, and what each benchmark printed."""
-    state = folder / "state.json"
-    if not state.exists():
-        return None
-    steps = json.loads(state.read_text("utf-8"))
-    outputs = {
-        step: Path(folder, f"{step.replace(' ', '-')}.txt").read_text("utf-8") for step in steps
-    }
-    table = ["| step | result | minutes | last line |", "|---|---|---|---|"]
-    parts = []
-    for step, outcome in steps.items():
-        lines = [line for line in outputs[step].splitlines() if shown(line)]
-        minutes = f"{outcome['seconds'] / 60:.1f}"
+def ended(step: str) -> Callable[[Path], str | None]:
+    """How a step of the run ended, and what it printed last; of a benchmark, all that it printed."""
+
+    def told(folder: Path) -> str | None:
+        state = folder / "state.json"
+        outcome = json.loads(state.read_text("utf-8")).get(step) if state.exists() else None
+        if outcome is None:
+            return None
+        text = Path(folder, f"{step.replace(' ', '-')}.txt").read_text("utf-8")
+        lines = [line for line in text.splitlines() if shown(line)]
+        how = f"**{outcome['result']}**, {outcome['seconds'] / 60:.1f} minutes"
         if step.startswith("bench "):
-            parts += [f"\n## {step.removeprefix('bench ')}\n", "```text", *lines, "```"]
-            table.append(f"| {step} | {outcome['result']} | {minutes} | |")
-        else:
-            last = lines[-1].strip("= ") if lines else ""
-            table.append(f"| {step} | {outcome['result']} | {minutes} | {last} |")
-    return "\n".join([*table, *parts])
+            return "\n".join([f"{how}.\n", "```text", *lines, "```"])
+        return f"{how}: {lines[-1].strip('= ')}" if lines else f"{how}."
+
+    return told
 
 
 def shown(line: str) -> bool:
@@ -99,10 +96,10 @@ def shown(line: str) -> bool:
 TABLES: dict[str, Callable[[Path], str | None]] = {
     "gauntlet": gauntlet,
     "real_tables": real_tables,
-    "nightly": nightly,
     "every_kind": printed("every_kind"),
     "levels_of_named_tests": of_named_tests(named_tests_tables.levels),
     "powers_of_named_tests": of_named_tests(named_tests_tables.powers),
+    **{f"step_{each.name.replace(' ', '_')}": ended(each.name) for each in STEPS[:-1]},
 }
 
 

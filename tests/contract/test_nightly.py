@@ -204,6 +204,14 @@ def test_whether_steps_can_start_is_tried_and_none_is_run(
     assert not (tree / "ran").exists()
 
 
+def test_the_figures_are_the_last_step_and_all_others_have_a_region() -> None:
+    assert [step.name for step in nightly.STEPS if step.name == "figures"] == ["figures"]
+    assert nightly.STEPS[-1].name == "figures"
+    regions = [name for name in figures.TABLES if name.startswith("step_")]
+    assert len(regions) == len(nightly.STEPS) - 1
+    assert {"step_audit_privacy", "step_bench_speed", "step_mutants"} < set(regions)
+
+
 def test_every_table_of_the_figures_is_made_by_a_step() -> None:
     written = {part for step in nightly.STEPS for part in step.command if "{folder}/" in part}
     assert {f"{{folder}}/{name}.json" for name in ("gauntlet", "real_tables")} < written
@@ -227,19 +235,23 @@ def test_regions_of_pages_are_filled_with_their_tables_and_the_commit(tmp_path: 
         )
 
 
-def test_a_nights_page_shows_how_steps_ended_and_what_benchmarks_printed(tmp_path: Path) -> None:
-    state = {"audit": "RED", "bench cells": "green"}
+def test_a_nights_page_shows_how_each_step_ended_and_what_benchmarks_printed(
+    tmp_path: Path,
+) -> None:
+    state = {"audit": "RED", "bench cells": "green", "mutants": "green"}
     (tmp_path / "state.json").write_text(
         json.dumps({name: {"result": result, "seconds": 90} for name, result in state.items()})
     )
     (tmp_path / "audit.txt").write_text("FAILED tests/a\n=== 1 failed, 2 passed ===\n")
     (tmp_path / "bench-cells.txt").write_text(f'== cells\n| n |\nin {figures.ROOT}\n{{"a": 1}}\n')
-    assert figures.nightly(tmp_path) == (
-        "| step | result | minutes | last line |\n|---|---|---|---|\n"
-        "| audit | RED | 1.5 | 1 failed, 2 passed |\n| bench cells | green | 1.5 | |\n"
-        "\n## cells\n\n```text\n| n |\n```"
+    (tmp_path / "mutants.txt").touch()
+    assert figures.ended("audit")(tmp_path) == "**RED**, 1.5 minutes: 1 failed, 2 passed"
+    assert figures.ended("bench cells")(tmp_path) == (
+        "**green**, 1.5 minutes.\n\n```text\n| n |\n```"
     )
-    assert figures.nightly(tmp_path / "none") is None
+    assert figures.ended("mutants")(tmp_path) == "**green**, 1.5 minutes."
+    assert figures.ended("gauntlet")(tmp_path) is None
+    assert figures.ended("audit")(tmp_path / "none") is None
 
 
 def test_each_region_of_the_documentation_has_a_table_and_each_table_a_region() -> None:
