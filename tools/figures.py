@@ -70,7 +70,7 @@ def of_named_tests(
 
 
 def ended(step: str) -> Callable[[Path], str | None]:
-    """How a step of the run ended, and what it printed last; of a benchmark, all that it printed."""
+    """How a step of the run ended, and what it printed last; a benchmark, all that it printed."""
 
     def told(folder: Path) -> str | None:
         state = folder / "state.json"
