@@ -27,7 +27,6 @@ from benchmarks.accuracy import EPSILONS, BenchTable
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.private import Private
-from reticent_server.domain.results import result_json
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import Block
 from reticent_server.fitting.report import back_transform
@@ -70,7 +69,7 @@ def released(recipe, block):
             parts = zip(step.parts, sums, strict=True)
             step = recipe.send(tuple(registry.release(p, Private(s)) for p, s in parts))
     except StopIteration as stop:
-        return result_json(stop.value)
+        return stop.value
 
 
 class Cell:
@@ -123,7 +122,7 @@ class Cell:
         """Errors (ε,) of the server's gradient descent."""
         block = Block(0, self.n, self.arrays(X, y), {})
         results = [released(plan.run(), block) for plan in self.descent_plans]
-        return [self.error(np.array(result["coefficients"])[1:]) for result in results]
+        return [self.error(np.array(result.coefficients)[1:]) for result in results]
 
     def error(self, coefficients):
         return float(np.linalg.norm(coefficients - self.truth))

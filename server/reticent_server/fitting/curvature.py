@@ -2,6 +2,8 @@
 """How a score's mean changes with the distance to the solution, and the filter's step that follows.
 
     ScoreCurvature  linear in the distance: the step of a bank of filters (fitting.beliefs)
+    Cut             the same, where residuals are cut: a last step that is long and unlikely has not
+                    arrived
     Bent            levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
     Growing         grows with the exponential of the distance, as with a log link: steps of length
                     1 at most, turned into the distance at which the exponential has that mean
@@ -37,7 +39,13 @@ from reticent_server.fitting.filter import (
     unfinished,
     within,
 )
-from reticent_server.fitting.trust.thresholds import BEND
+from reticent_server.fitting.trust.thresholds import (
+    BEND,
+    MOVED,
+    MOVED_CHANCE,
+    REDESCENDING_MOVED,
+    SURPRISE,
+)
 
 _FARTHER = 4.0  # times C, for which the gain of a bent score's steps is made in all but the last
 _GROWN_STEPS = 12  # Newton steps to the distance of a log link
@@ -98,10 +106,14 @@ class StepView:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreCurvature:
     """The law of a mean score: linear in the distance. most_off: the error of a typical predictor
-    up to which a linear step's standard errors hold; early_jacobian: what a Jacobian before the
-    last step is worth; factors: what the curvature may be, of what is expected of it."""
+    up to which a linear step's standard errors hold; most_moved: how far, in units of the score's,
+    a last step may move it whose score has a chance below `unlikely`; early_jacobian: what a
+    Jacobian before the last step is worth; factors: what the curvature may be, of what is expected
+    of it."""
 
     most_off: float = inf
+    most_moved: float = inf
+    unlikely: float = SURPRISE.value
     early_jacobian: EarlyJacobian = NO_EARLY_JACOBIAN
     factors: Factors = SEEN
 
@@ -123,6 +135,22 @@ class ScoreCurvature:
 
 
 STEADY = ScoreCurvature()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(ScoreCurvature):
+    """Linear in the distance, but for residuals that are cut: where many records lie off the fit on
+    one side, the curvature towards them may be a tenth of what is expected, and steps are too
+    short.
+    """
+
+    most_moved: float = field(default=MOVED.value, kw_only=True)
+    unlikely: float = field(default=MOVED_CHANCE.value, kw_only=True)
+
+
+CUT = Cut()
+REDESCENDING = Cut(most_moved=REDESCENDING_MOVED.value)
+"""Scores that fall to 0 far out: their last step leads from Huber's solution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +203,7 @@ class Growing(ScoreCurvature):
 
     growth: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
     most_off: float = field(default=BEND.value, kw_only=True)
+    most_moved: float = field(default=0.0, kw_only=True)
     factors: Factors = field(default=EXPECTED, kw_only=True)
 
     def step(self, seen: StepView) -> Stepped:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent_server.domain.steps import CountSum, FloatArray, Released, VectorSum
+from reticent_server.fitting.curvature import CUT, REDESCENDING, ScoreCurvature
 from reticent_server.fitting.residual_score import ResidualFamily, ResidualScore
 from reticent_server.fitting.score import (
     SHAPE,
@@ -63,6 +64,11 @@ class PsiScore(ResidualScore):
     def most(self) -> float:
         """1, the expected ψ′ where no residual is cut."""
         return 1.0
+
+    @property
+    def curvature(self) -> ScoreCurvature:
+        """Linear, where residuals are not cut."""
+        return REDESCENDING if self.signed else CUT
 
     @property
     def mean_square(self) -> float:

@@ -20,7 +20,6 @@ mean bends (fitting.curvature).
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from math import isfinite
 
 import numpy as np
 
@@ -187,15 +186,16 @@ class NoisyNewton:
             count / (self.sizes.radius_squared * place.score.most),
             present=place.state.present,
         )
-        chance, left = self._chance(place, seen), after.covariance
+        chance, left = self._chance(place, seen, after), after.covariance
         last = FinalStep(place, curvature, jacobian, meat, directions, sampling, left, chance)
         return fitted(self, last, contributions.errors(last), scores, after)
 
-    def _chance(self, place: StepPlace, seen: StepView) -> float:
-        """Of the last score, where an error of its step matters: 1 where it is linear in the
-        distance. Under a restriction, which may be wrong, a large one is what is tested.
+    def _chance(self, place: StepPlace, seen: StepView, after: State) -> float:
+        """Of the last score, where an error of its step matters: 1 where the step is short. Under a
+        restriction, which may be wrong, a large score is what is tested.
         """
-        if self.restriction is not None or not isfinite(place.score.curvature.most_off):
+        moved = 0.0 if after.way is None else float(np.linalg.norm(after.way)) / place.score.unit
+        if self.restriction is not None or moved <= place.score.curvature.most_moved:
             return 1.0
         return surprise(seen.beliefs, seen.curvature, seen.noise, seen.score)
 
@@ -212,9 +212,10 @@ def fitted(
     """What the steps of `fit` come to. after: the state that the last one leaves."""
     W, J = last.place.model.whitening.transform, last.curvature.J
     directions, place = last.directions, last.place
-    linear = trust.linear_step(directions.off(W), last.place.score.curvature.most_off)
+    law = place.score.curvature
+    linear = trust.linear_step(directions.off(W), law.most_off)
     verdict = errors.verdict.then(trust.believed(doubt(after.beliefs))).then(linear)
-    verdict = verdict.then(trust.arrived(last.chance))
+    verdict = verdict.then(trust.arrived(last.chance, law.unlikely))
     return StandardFit(
         theta=after.theta,
         sampling=np.asarray(W.T @ errors.sampling @ W),

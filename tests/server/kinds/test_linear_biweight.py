@@ -10,11 +10,15 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.steps import GramSum, VectorSum
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import newton
 from reticent_server.fitting.huber import PsiScore
+from reticent_server.fitting.trust.words import NOT_ARRIVED
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.numerics.biweight import Biweight
+from support.attacks.seeded_noise import seed_noise
+from support.fits.linear_plans import fitted, numerics, target_of
 from support.fits.regressions import (
     HUGE_RHO,
     boolean,
@@ -96,6 +100,33 @@ def test_a_cluster_of_outliers_does_not_keep_the_path_from_its_target(asked: Any
     target = noise_free_fit(plan, whole(table))
     away = np.array(result["coefficients"]) - target.coefficients
     assert np.max(np.abs(away) / result["standard_errors"]) < 3
+
+
+@pytest.mark.parametrize(("loss", "p", "n"), [("huber", 10, 8_000), ("tukey", 6, 20_000)])
+def test_a_fit_that_a_cluster_of_outliers_holds_back_has_no_interval(
+    loss: str, p: int, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """5 % of the records are far out in all terms: whitening takes them for the longest axis, along
+    which residuals are cut, and the last step is still a long one.
+    """
+    table = linear_table(n, p, np.random.default_rng(7))
+    for name in table:
+        table[name][: n // 20] = 12.0 if name == "y" else 5.0
+
+    def fit() -> Any:
+        with monkeypatch.context() as patch:
+            seed_noise(patch, "1")
+            return fitted(table, numerics(p), 4.0, loss=loss)
+
+    plan, found = fit()
+    assert not any(found["estimable"])
+    assert NOT_ARRIVED in found["warnings"]
+    monkeypatch.setattr(newton, "surprise", lambda *_: 1.0)
+    _, unseen = fit()
+    away = np.array(unseen["coefficients"]) - target_of(plan, whole(table)).coefficients
+    given = np.array(unseen["estimable"])
+    assert given.any()
+    assert np.max(np.abs(away / unseen["standard_errors"])[given]) > 4
 
 
 def test_the_last_two_steps_have_the_biweights_score_and_its_bound() -> None:

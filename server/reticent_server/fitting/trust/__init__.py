@@ -120,11 +120,11 @@ def information(noise: float) -> TrustVerdict:
     )
 
 
-def arrived(chance: float) -> TrustVerdict:
+def arrived(chance: float, unlikely: float = thresholds.SURPRISE.value) -> TrustVerdict:
     """Of a fit whose last mean score has this chance where it is as near to its solution as it
     says.
     """
-    return _declined(say.NOT_ARRIVED) if chance < thresholds.SURPRISE.value else SOUND
+    return _declined(say.NOT_ARRIVED) if chance < unlikely else SOUND
 
 
 def believed(doubt: float) -> TrustVerdict:
