@@ -28,6 +28,7 @@ from reticent_server.kinds.anova.kind import KIND as ANOVA
 from reticent_server.kinds.anova.kind import Anova
 from reticent_server.kinds.correlation.kind import KIND as CORRELATION
 from reticent_server.kinds.correlation.kind import Correlation
+from reticent_server.kinds.correlation.pearson import PearsonPlan
 from reticent_server.kinds.kruskal.kind import KIND as KRUSKAL
 from reticent_server.kinds.kruskal.kind import Kruskal
 from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
@@ -45,6 +46,7 @@ EFFECT_REPS = 100  # with one: a power of .5 has the standard error .05
 SIZES = (500, 2000, 20_000)
 EPSILONS = (0.5, 1.0, 4.0)
 LARGE = 400_000
+QUIET = 10**6 * RHO_UNITS  # ρ of a release without noise to speak of
 COLUMNS = (
     Column("y", ColumnKind.NUMERIC, -100.0, 1000.0),
     Column("x", ColumnKind.NUMERIC, -100.0, 1000.0),
@@ -301,9 +303,13 @@ def truth_of(case: Case, law: HalvesLaw, plan: Any, rng: Any, delta: float) -> f
     """
     if delta == 0.0:
         return 0.5 if case.name == "mann_whitney" else 0.0
-    quiet = {"part": replace(plan.part, rho=10**6 * RHO_UNITS), "n": LARGE}
+    quiet: Table = {"n": LARGE}
+    if isinstance(plan, PearsonPlan):
+        quiet["rhos"] = tuple(QUIET for _ in plan.rhos)
+    else:
+        quiet["part"] = replace(plan.part, rho=QUIET)
     if getattr(plan, "pilot", None) is not None:
-        quiet["pilot"] = replace(plan.pilot, rho=10**6 * RHO_UNITS)
+        quiet["pilot"] = replace(plan.pilot, rho=QUIET)
     return float(answer(replace(plan, **quiet), drawn(case, law, rng, LARGE, delta)).effect)
 
 

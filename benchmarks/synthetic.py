@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage, width and utility of tables of cliques: `python -m benchmarks.synthetic DIR [reps]`,
+"""Coverage, width and utility of tables of cliques: `python -m benchmarks.synthetic [DIR [reps]]`,
 and `… DIR utility` with the extra `synthetic` of the client.
 
 AIM_PYTHON: a Python with `opendp[mbi]` and `pandas`, whose own AIM then stands beside
 (benchmarks/synthetic_aim.py), at the same ρ for one record more or less; here one is replaced,
 which takes √2 times the noise.
 
-DIR holds adult.data (UCI Adult, 32,561 persons) and cps_asec_2024_wages.csv (CPS ASEC 2024). Of
+DIR (GAUNTLET_DATA, as of the gauntlet) holds adult.data (UCI Adult, 32,561 persons) and
+cps_asec_2024_wages.csv (CPS ASEC 2024); without them nothing is measured, and that is said. Of
 each, bootstrap samples of the sizes below, with a profile of the table's own quantiles; planned and
 released by the server's own code, read by the client's. Target: the fit or share of the whole
 table, binned alike. Width: over a fit of the sample's cells without noise. Utility: mean over all
@@ -26,6 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.gauntlet.tables import DATA
 from benchmarks.named_tests import answer, offer
 from reticent._errors import MissingDependency
 from reticent._joint import joint_records
@@ -36,6 +38,7 @@ from reticent_server.domain.schema import Column, ColumnKind, Schema
 from reticent_server.domain.steps import Block, Released
 from reticent_server.kinds.synthetic.kind import KIND, Synthetic
 
+FILES = ("adult.data", "cps_asec_2024_wages.csv")
 REPS = 200  # a coverage of .95 has the standard error .015
 SIZES = (5000, 20_000)
 EPSILONS = (1.0, 3.0)
@@ -288,7 +291,11 @@ def utility(folder: Path, epsilon: float) -> str:
 
 def main() -> None:
     """Coverage, or utility."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else ".")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 and Path(sys.argv[1]).is_dir() else DATA
+    absent = [name for name in FILES if not (folder / name).exists()]
+    if absent:
+        print(f"!! SKIPPED: {folder} has no {', no '.join(absent)}")
+        return
     if "utility" in sys.argv:
         print("| ε | released pairs | records of the model | OpenDP's AIM |\n|---|---|---|---|")
         for epsilon in EPSILONS:

@@ -4,6 +4,7 @@ itself.
 """
 
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -57,6 +58,20 @@ def test_a_number_is_interpolated_between_its_quantiles_and_has_their_tail() -> 
     assert np.all(np.diff(found) >= 0)
     assert -8 < found[0] < found[-1] < 8
     assert marginal(released, LEVELS, (-1.0, 1.0)).max() == 1.0
+
+
+def test_quartiles_alone_are_taken_for_a_normal_laws() -> None:
+    """Not for those of an exponential tail, which is 1.4 times as long: coordinates would be too
+    short for what is measured in them.
+    """
+    quartiles = tuple(NormalDist(3.0, 2.0).inv_cdf(p) for p in (0.25, 0.5, 0.75))
+    released = ColumnProfile(quantiles=quartiles, probabilities=(0.25, 0.5, 0.75))
+    found = marginal(released, LEVELS, (-100.0, 100.0))
+    assert np.mean(found) == pytest.approx(3, abs=0.01)
+    assert np.std(found) == pytest.approx(2, rel=0.05)
+    high, far = np.interp([0.975, 0.999], LEVELS, found)
+    assert high == pytest.approx(3 + 2 * 1.96, abs=0.2)
+    assert far == pytest.approx(3 + 2 * 3.09, abs=0.7)
 
 
 def test_a_pareto_tail_has_its_shape() -> None:

@@ -45,6 +45,10 @@ _UNKNOWN_NOISE = 1e-4  # of all records, of a count whose noise is not known
 # of filled cells, so that their indicator is no constant: forty of ROWS, whatever noise has said
 _FILLED_FLOOR = 0.01
 _TAIL_SHAPES = (-0.5, 1.0)  # of a tail beyond the last quantile: uniform-like ends to a Cauchy's
+# less than 0: of a generalised Pareto tail from a normal law's median and quartile that is within
+# .1 standard deviations of it up to the quantile .98, and .3 up to .999
+_NORMAL_SHAPE = 0.35
+_ROUNDING = 1e-9  # of probabilities
 _EXPONENTIAL = 1e-6  # a shape nearer to 0 than that is an exponential tail to the floats
 _SPIKE, _KNOWN = 0.5, 3  # probability of one value, and quantiles beside it that say what is there
 _MANY = 32  # values from which on a column's counts are those of whole numbers
@@ -249,7 +253,8 @@ def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatAr
 
     With x = 1 − p of the last quantile and Q(y) the one exceeded by the share y, the shape is ξ =
     log₂((Q(x) − Q(2x))/(Q(2x) − Q(4x))), kept within [−½, 1]; constant where these coincide.
-    Source: Pickands (1975).
+    Quartiles alone do not reach Q(4x): the other quartile stands in, and of the shape as much is
+    subtracted as makes the tail of a symmetric column normal. Source: Pickands (1975).
     """
     x = 1 - float(probabilities[-1])
     last, second, fourth = np.interp(
@@ -257,7 +262,8 @@ def upper_tail(probabilities: FloatArray, quantiles: FloatArray, levels: FloatAr
     )
     if not last > second > fourth:
         return np.full(len(levels), last)
-    xi = float(np.clip(np.log2((last - second) / (second - fourth)), *_TAIL_SHAPES))
+    less = _NORMAL_SHAPE if 1 - 4 * x < probabilities[0] - _ROUNDING else 0.0
+    xi = float(np.clip(np.log2((last - second) / (second - fourth)) - less, *_TAIL_SHAPES))
     xi = xi if abs(xi) > _EXPONENTIAL else _EXPONENTIAL
     scale = xi * (last - second) / (1 - 2**-xi)
     return np.asarray(last + scale / xi * (((1 - levels) / x) ** -xi - 1))

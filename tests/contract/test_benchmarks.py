@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks that call the server's parts by themselves, on the smallest table that shows that they
+run: they are not typed, and are run whole by night alone.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import cells, named_tests, synthetic
+
+
+def test_a_row_of_the_cells_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "TUNING_RUNS", 1)
+    row = cells.new_row("contaminated", 2, 2_000, 1, (1.0, 1.0, 1.0))
+    assert set(cells.PRIVATE) < set(row)
+    assert len(row["ours"]) == len(row["biweight"]) == len(row["ratios"]) == len(cells.EPSILONS)
+    assert np.all(np.isfinite(row["ours"]))
+    assert "contaminated" in cells.line(row)
+
+
+@pytest.mark.parametrize("case", named_tests.CASES, ids=lambda case: str(case.name))
+def test_a_line_of_each_named_test_is_made(
+    case: named_tests.Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in (("REPS", 2), ("EFFECT_REPS", 2), ("LARGE", 20_000)):
+        monkeypatch.setattr(named_tests, name, size)
+    law = next(law for law in named_tests.LAWS if law.name in case.laws)
+    shares = named_tests.line(case, law, 500, 4.0)
+    assert len(shares) == 6
+    assert all(0 <= share <= 1 for share in shares)
+
+
+def test_tables_that_are_not_there_are_said_to_be_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["synthetic", str(tmp_path)])
+    synthetic.main()
+    assert "!! SKIPPED" in capsys.readouterr().out
+    (tmp_path / "adult.data").touch()
+    synthetic.main()
+    assert "has no cps_asec_2024_wages.csv\n" in capsys.readouterr().out
