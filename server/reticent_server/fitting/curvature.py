@@ -2,7 +2,7 @@
 """How a score's mean changes with the distance to the solution, and the filter's step that follows.
 
     ScoreCurvature  linear in the distance: the step of a bank of filters (fitting.beliefs)
-    Cut             the same, where residuals are cut: a last step that is long and unlikely has not
+    ResidualsCut    the same, where residuals are cut: a last step that is long and unlikely has not
                     arrived
     Bent            levels off: the most likely distance under N(0, C), found by Gauss-Newton steps
     Growing         grows with the exponential of the distance, as with a log link: steps of length
@@ -138,7 +138,7 @@ STEADY = ScoreCurvature()
 
 
 @dataclass(frozen=True, slots=True)
-class Cut(ScoreCurvature):
+class ResidualsCut(ScoreCurvature):
     """Linear in the distance, but for residuals that are cut: where many records lie off the fit on
     one side, the curvature towards them may be a tenth of what is expected, and steps are too
     short.
@@ -148,8 +148,8 @@ class Cut(ScoreCurvature):
     unlikely: float = field(default=MOVED_CHANCE.value, kw_only=True)
 
 
-CUT = Cut()
-REDESCENDING = Cut(most_moved=REDESCENDING_MOVED.value)
+CUT = ResidualsCut()
+REDESCENDING = ResidualsCut(most_moved=REDESCENDING_MOVED.value)
 """Scores that fall to 0 far out: their last step leads from Huber's solution."""
 
 

@@ -342,14 +342,14 @@ def test_a_last_step_of_a_log_link_that_nobody_expected_leaves_no_interval(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two rare levels: the last step is long, and its end six standard errors from the truth."""
-    rng = np.random.default_rng(4)
+    rng = np.random.default_rng(10)
     table = glm_table("gamma", 20_000, rng, p=1, base=3.0, beta=0.3)
     table = {**table, "r": rng.random(20_000) < 0.008, "q": rng.random(20_000) < 0.0014}
     columns = [*slopes(1), boolean("r"), boolean("q")]
 
     def fit() -> Any:
         with monkeypatch.context() as patch:
-            seed_noise(patch, "4")
+            seed_noise(patch, "25")
             return fitted(table, columns, "gamma", 4.0)[1]
 
     found = fit()
