@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from benchmarks import cells, named_tests, synthetic
 
+from support.attacks.seeded_noise import seed_noise
+
 
 def test_a_row_of_the_cells_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    seed_noise(monkeypatch, "cells")
     monkeypatch.setattr(cells, "TUNING_RUNS", 1)
     row = cells.new_row("contaminated", 2, 2_000, 1, (1.0, 1.0, 1.0))
     assert set(cells.PRIVATE) < set(row)
@@ -23,6 +26,7 @@ def test_a_row_of_the_cells_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_line_of_each_named_test_is_made(
     case: named_tests.Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    seed_noise(monkeypatch, case.name)
     for name, size in (("REPS", 2), ("EFFECT_REPS", 2), ("LARGE", 20_000)):
         monkeypatch.setattr(named_tests, name, size)
     law = next(law for law in named_tests.LAWS if law.name in case.laws)

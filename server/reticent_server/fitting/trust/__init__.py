@@ -121,8 +121,8 @@ def information(noise: float) -> TrustVerdict:
 
 
 def arrived(chance: float, unlikely: float = thresholds.SURPRISE.value) -> TrustVerdict:
-    """Of a fit whose last mean score has this chance where it is as near to its solution as it
-    says.
+    """Of a fit whose last mean score has this chance, in 0 to 1, where it is as near to its
+    solution as it says. unlikely: the chance below which it is not believed to be.
     """
     return _declined(say.NOT_ARRIVED) if chance < unlikely else SOUND
 
