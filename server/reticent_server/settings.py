@@ -114,7 +114,7 @@ class Settings(BaseModel):
     plan_slots: int = Field(default=2, ge=1, le=256)
     plan_queue: int = Field(default=4, ge=1, le=256)
     plan_seconds: float = Field(default=10, ge=0.1, le=600)
-    plan_megabytes: int = Field(default=1024, ge=256, le=1 << 16)
+    plan_megabytes: int = Field(default=1024, ge=512, le=1 << 16)
     release_slots: int = Field(default=4, ge=1, le=256)
     queue_seconds: int = Field(default=600, ge=1)
     cancels_per_minute: int = Field(default=30, ge=1, le=10**9)

@@ -162,8 +162,9 @@ class _Process:
         """The answer. Raises OSError or EOFError where the process has gone.
 
         One whose answer was not read to its end, for whatever reason, is lost: the next order would
-        get that answer. So is one that has had no memory left: a module whose import that has cut
-        short fails whoever comes next.
+        get that answer. So is one that has had no memory left, or an error that nobody has
+        foreseen, which may be the same by another name: a module whose import that has cut short
+        fails whoever comes next.
         """
         self.lost = True
         self._line.send_bytes(pickle.dumps(order))

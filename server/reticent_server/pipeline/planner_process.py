@@ -49,8 +49,8 @@ class PlanningOrder:
 
 
 Done = tuple[Any, Exception | None, float, bool]
-"""What came of it: the result, or the error, the processor time in seconds, and whether memory was
-short, after which the process is not used again."""
+"""What came of it: the result, or the error, the processor time in seconds, and whether the process
+is spent: after an error that nobody has foreseen it is not used again."""
 
 
 def serve(line: Connection) -> None:
@@ -69,17 +69,17 @@ def _answer(line: Connection, order: PlanningOrder) -> bytes:
     resource.setrlimit(resource.RLIMIT_CPU, (until, most))
     result: Any = None
     error: Exception | None = None
-    short = False
+    spent = False
     try:
         with patience.limits():
             result = order.function(*order.arguments)
     except MemoryError:
-        error, short = InvalidQuery(_TOO_LARGE), True
+        error, spent = InvalidQuery(_TOO_LARGE), True
     except ReticentError as refusal:
         error = refusal
     except Exception as unexpected:  # noqa: BLE001 - the server answers as to one of its own
-        error = RuntimeError(type(unexpected).__name__)
-    return pickle.dumps((result, error, patience.spent, short))
+        error, spent = RuntimeError(type(unexpected).__name__), True
+    return pickle.dumps((result, error, patience.spent, spent))
 
 
 def main() -> None:
