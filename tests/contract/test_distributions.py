@@ -103,7 +103,7 @@ def test_the_server_s_wheel_makes_a_database(wheels: dict[str, ZipFile], tmp_pat
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": str(unpacked)},
         check=True,
-        timeout=60,
+        timeout=600,
     )
 
 

@@ -76,7 +76,7 @@ def test_who_is_told_to_come_again_does() -> None:
             ["Rscript", "--vanilla", "-e", ASKED.format(folder=R, url=url)],
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=r_language.SECONDS,
             check=False,
         )
     assert done.returncode == 0, done.stderr

@@ -42,7 +42,7 @@ def python(code: str, **given: int) -> "subprocess.Popen[str]":
 
 def test_no_core_file_no_reading_of_memory_and_no_file_for_others() -> None:
     done = python(KEPT, stdout=subprocess.PIPE)
-    core, dumpable, mask = json.loads(done.communicate(timeout=60)[0])
+    core, dumpable, mask = json.loads(done.communicate(timeout=600)[0])
     assert (core, dumpable, mask) == ([0, 0], 0, 0o077)
 
 

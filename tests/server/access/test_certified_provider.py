@@ -46,7 +46,7 @@ class ProviderVisits:
         parts = urlsplit(self.flow.address(begun))
         given = dict(parse_qsl(parts.query)) | changed
         query = urlencode({name: value for name, value in given.items() if value is not None})
-        browser = http.client.HTTPConnection(parts.netloc, timeout=10)
+        browser = http.client.HTTPConnection(parts.netloc, timeout=60)
         try:
             browser.request("GET", f"{parts.path}?{query}")
             reply = browser.getresponse()

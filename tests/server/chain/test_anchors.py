@@ -197,7 +197,7 @@ def test_a_server_writes_anchors_and_ends_when_its_database_is_rolled_back(
                 "DELETE FROM ledger_entries WHERE seq > (SELECT seq - 2 FROM ledger_head)"
             )
             connection.commit()
-        assert server.process.wait(30) == 0
+        assert server.process.wait(300) == 0
     assert "anchor_missing" in (installation.directory / "serve.log").read_text()
     with pytest.raises(CuratorError):
         build_services(anchored)

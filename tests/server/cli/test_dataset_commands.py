@@ -258,7 +258,7 @@ def test_a_load_killed_before_the_catalogue_row_is_invisible_and_cleaned_up(fold
     load()
     paths = os.pathsep.join(p for p in sys.path if p)
     command = [sys.executable, "-c", KILLED]
-    died = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, timeout=60)
+    died = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, timeout=600)
     assert died.returncode == -9
     vault = Vault("sqlite:///reticent-vault.db")
     assert len(vault.stored_tables()) == 2

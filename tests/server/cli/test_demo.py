@@ -39,7 +39,7 @@ def test_the_demonstration(tmp_path: Path) -> None:
         env=os.environ | elsewhere,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1200,
         check=False,
     )
     assert (done.returncode, done.stderr.strip()) == (0, ""), done.stdout[-2000:]

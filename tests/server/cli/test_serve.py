@@ -42,7 +42,7 @@ def reticent(directory: Path, environment: dict[str, str], *arguments: str) -> E
     process = forked(command, [str(directory), list(arguments)], environment, log)
     with process.stdout as told:
         stdout = told.read()
-    return Ended(process.wait(60), stdout, log.read_text())
+    return Ended(process.wait(300), stdout, log.read_text())
 
 
 def post(server: Server, key: str, **options: Any) -> httpx.Response:
@@ -92,7 +92,7 @@ def test_a_line_of_json_says_where_it_serves(installation: Installation) -> None
         assert told["console"] == f"{told['url']}/console"
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_a_killed_load_leaves_nothing_that_is_visible(
     before = vault.load(file, SCHEMA).source
     command = [sys.executable, "-c", KILLED, vault.url, str(file), moment, before.table]
     paths = os.pathsep.join(p for p in sys.path if p)
-    died = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, timeout=60)
+    died = subprocess.run(command, env=os.environ | {"PYTHONPATH": paths}, check=False, timeout=600)
     assert died.returncode == -signal.SIGKILL
     orphans = vault.stored_tables() - vault.kept
     assert len(orphans) == (0 if moment == "mid-load" else 1)
