@@ -43,7 +43,7 @@ def intervals(n: int, terms: int, epsilon: float) -> Iterator[tuple[float, float
         query = LinearRegression(formula, loss=LOSSES[k % 2])
         rng = np.random.default_rng((n, terms, int(100 * epsilon), k))
         with numpy_noise(rng, on=True):
-            table = frame(rng, n, terms).sample(rng, n)
+            table = frame(rng, n, terms).rows(np.arange(n))
             plan = table.plan(query, epsilon)
             result = table.reply(plan)
             table.close()

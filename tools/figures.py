@@ -70,19 +70,27 @@ def of_named_tests(
 
 
 def ended(step: str) -> Callable[[Path], str | None]:
-    """How a step of the run ended, and what it printed last; a benchmark, all that it printed."""
+    """How a step of the run ended, and what it printed last; a benchmark, all that it printed. Of
+    an audit that was stopped and went on also how many tests have passed in all its parts.
+    """
 
     def told(folder: Path) -> str | None:
         state = folder / "state.json"
         outcome = json.loads(state.read_text("utf-8")).get(step) if state.exists() else None
         if outcome is None:
             return None
-        text = Path(folder, f"{step.replace(' ', '-')}.txt").read_text("utf-8")
+        log = folder / f"{step.replace(' ', '-')}.txt"
+        text = log.read_text("utf-8")
         lines = [line for line in text.splitlines() if shown(line)]
         how = f"**{outcome['result']}**, {outcome['seconds'] / 60:.1f} minutes"
         if step.startswith("bench "):
             return "\n".join([f"{how}.\n", "```text", *lines, "```"])
-        return f"{how}: {lines[-1].strip('= ')}" if lines else f"{how}."
+        last = f": {lines[-1].strip('= ')}" if lines else "."
+        passed = log.with_suffix(".passed")
+        tests = len(passed.read_text("utf-8").splitlines()) if passed.exists() else 0
+        if tests and f"{tests} passed" not in last:
+            how = f"{how} of the last part, {tests} tests passed in all"
+        return how + last
 
     return told
 

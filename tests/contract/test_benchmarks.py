@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import cells, named_tests, synthetic
+from benchmarks import cells, named_tests, synthetic, useless
 
 from support.attacks.seeded_noise import seed_noise
 
@@ -44,3 +44,22 @@ def test_tables_that_are_not_there_are_said_to_be_skipped(
     (tmp_path / "adult.data").touch()
     synthetic.main()
     assert "has no cps_asec_2024_wages.csv\n" in capsys.readouterr().out
+
+
+def test_useless_intervals_are_judged_on_tables_with_one_sampling_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Records drawn from a sample once more would be twice as far from the true slope."""
+    drawn: list[np.ndarray] = []
+    rows = useless.Frame.rows
+
+    def seen(frame: useless.Frame, index: np.ndarray) -> object:
+        drawn.append(index)
+        return rows(frame, index)
+
+    monkeypatch.setattr(useless.Frame, "rows", seen)
+    monkeypatch.setattr(useless, "REPEATS", 1)
+    (row,) = useless.intervals(1_600, 2, 4.0)
+    assert len(drawn) == 1
+    assert len(np.unique(drawn[0])) == 1_600
+    assert row[0] < 0.1

@@ -249,6 +249,10 @@ def test_a_nights_page_shows_how_each_step_ended_and_what_benchmarks_printed(
     assert figures.ended("bench cells")(tmp_path) == (
         "**green**, 1.5 minutes.\n\n```text\n| n |\n```"
     )
+    (tmp_path / "audit.passed").write_text("tests/a::b\ntests/a::c\ntests/a::d\n")
+    assert figures.ended("audit")(tmp_path) == (
+        "**RED**, 1.5 minutes of the last part, 3 tests passed in all: 1 failed, 2 passed"
+    )
     assert figures.ended("mutants")(tmp_path) == "**green**, 1.5 minutes."
     assert figures.ended("gauntlet")(tmp_path) is None
     assert figures.ended("audit")(tmp_path / "none") is None
