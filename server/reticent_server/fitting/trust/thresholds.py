@@ -245,9 +245,9 @@ USELESS = Threshold(
     0.25,
     "standard deviations of the response for each of a term's, that an interval of privacy noise "
     "alone is forecast to reach",
-    "Cohen's small effect is .2, which such an interval cannot distinguish from 0: of 360 "
-    "regressions (`python -m benchmarks useless`) 99 % find it where the forecast is below .03, "
-    "1 in 10 from .06 to .09, none above .12, and from .15 on none had an interval",
+    "Cohen's small effect is .2, which such an interval cannot distinguish from 0: of 720 "
+    "regressions (`python -m benchmarks useless`) all find it where the forecast is below .03, "
+    "1 in 5 from .06 to .09, none above .12, and from .15 on none had an interval",
 )
 EXPECTED_NOISE = Threshold(
     1.25,
