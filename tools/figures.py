@@ -84,7 +84,7 @@ def ended(step: str) -> Callable[[Path], str | None]:
         lines = [line for line in text.splitlines() if shown(line)]
         how = f"**{outcome['result']}**, {outcome['seconds'] / 60:.1f} minutes"
         if step.startswith("bench "):
-            return "\n".join([f"{how}.\n", "```text", *lines, "```"])
+            return "\n".join([f"{how}.\n", "```text", *(lines or tabled(text)), "```"])
         last = f": {lines[-1].strip('= ')}" if lines else "."
         passed = log.with_suffix(".passed")
         tests = len(passed.read_text("utf-8").splitlines()) if passed.exists() else 0
@@ -99,6 +99,23 @@ def shown(line: str) -> bool:
     """Not what is for programs, or names a place on the machine that ran it."""
     places = {str(ROOT), str(ROOT.parent), tempfile.gettempdir(), str(Path.home())} - {"/"}
     return not line.startswith(("{", "== ")) and not any(place in line for place in places)
+
+
+def tabled(text: str) -> list[str]:
+    """The lines of a table of what a benchmark prints that prints JSON objects alone, one a row,
+    without the columns that are the same in all; objects in which there are others follow as they
+    are.
+    """
+    objects = {line: json.loads(line) for line in text.splitlines() if line.startswith("{")}
+    deep = [
+        line for line, each in objects.items() if any(isinstance(v, dict) for v in each.values())
+    ]
+    rows = [each for line, each in objects.items() if line not in deep]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    varied = [name for name in names if len({str(row.get(name)) for row in rows}) > 1] or names
+    told = [[str(row.get(name, "")) for name in varied] for row in rows]
+    lines = [varied, ["---"] * len(varied), *told] if rows else []
+    return [f"| {' | '.join(line)} |" for line in lines] + deep
 
 
 TABLES: dict[str, Callable[[Path], str | None]] = {

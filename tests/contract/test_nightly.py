@@ -249,6 +249,17 @@ def test_a_nights_page_shows_how_each_step_ended_and_what_benchmarks_printed(
     assert figures.ended("bench cells")(tmp_path) == (
         "**green**, 1.5 minutes.\n\n```text\n| n |\n```"
     )
+    objects = ({"same": 1, "n": 5, "a": 0.5}, {"same": 1, "n": 6}, {"of": {"n": 7}})
+    lines = "".join(json.dumps(each) + "\n" for each in objects)
+    (tmp_path / "bench-cells.txt").write_text(f"== cells\n{lines}")
+    assert figures.ended("bench cells")(tmp_path) == (
+        "**green**, 1.5 minutes.\n\n```text\n| n | a |\n| --- | --- |\n| 5 | 0.5 |\n| 6 |  |\n"
+        '{"of": {"n": 7}}\n```'
+    )
+    (tmp_path / "bench-cells.txt").write_text('{"n": 5}\n')
+    assert figures.ended("bench cells")(tmp_path) == (
+        "**green**, 1.5 minutes.\n\n```text\n| n |\n| --- |\n| 5 |\n```"
+    )
     (tmp_path / "audit.passed").write_text("tests/a::b\ntests/a::c\ntests/a::d\n")
     assert figures.ended("audit")(tmp_path) == (
         "**RED**, 1.5 minutes of the last part, 3 tests passed in all: 1 failed, 2 passed"
