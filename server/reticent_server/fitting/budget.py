@@ -404,6 +404,15 @@ def noise_ratio(sizes: Sizes, rho: int, signal: Signal) -> float:
     return 2 * clip * signal.unit / (whole * gain)
 
 
+def _over_steps(share: float, measured: int, *, to_last: bool) -> tuple[float, ...]:
+    """The shares of the scale's measurements, alike. to_last: half of them is the last one's, whose
+    noise moves the solution of skewed scores (fitting.scale)."""
+    if not measured:
+        return ()
+    last = max(share / measured, to_last * share / 2)
+    return (*(((share - last) / max(measured - 1, 1),) * (measured - 1)), last)
+
+
 def plan_budget(
     sizes: Sizes, rho: int, signal: Signal, *, masked: bool, weighted: bool = False
 ) -> FitBudget:
@@ -428,7 +437,7 @@ def plan_budget(
     weights = (
         *(share for share, _ in rounds),
         *(gradients * f for f in fractions),
-        *((scales / max(measured, 1),) * measured),
+        *_over_steps(scales, measured, to_last=signal.skewed and of_persons),
         *((count,) if count else ()),
         *((lengths,) if lengths else ()),
         *((reaches,) if reaches else ()),

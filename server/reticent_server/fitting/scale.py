@@ -10,17 +10,27 @@ A plan composes one (scale_of); another way is another class with these methods.
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 from scipy.linalg import block_diag
 
-from reticent_server.domain.steps import FloatArray, GramSum, Released, Step, SumStep, VectorSum
+from reticent_server.domain.steps import (
+    CountSum,
+    FloatArray,
+    GramSum,
+    Released,
+    Step,
+    SumStep,
+    VectorSum,
+)
 from reticent_server.fitting.budget import FitBudget, Sizes
 from reticent_server.fitting.coding import Coding
 from reticent_server.fitting.covariance import calmed_meat
 from reticent_server.fitting.filter import StepCurvature
 from reticent_server.fitting.maps import ResidualMap
 from reticent_server.fitting.passes import Passes
+from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Joint, Residuals, Score, ScoreFamily
 from reticent_server.fitting.state import State, StepPlace
 
@@ -71,6 +81,21 @@ class Scale:
         is off by a mean square of `left`."""
         return scale
 
+    def part(self) -> CountSum | VectorSum | None:
+        """The part of the last measurement; None without one."""
+        return None
+
+    def unsure(
+        self,
+        model: PublicModel,  # noqa: ARG002 - one interface
+        score: Score,  # noqa: ARG002
+        direction: FloatArray,
+        sd: float,  # noqa: ARG002
+    ) -> FloatArray:
+        """(q,) one standard deviation of the mean score for noise in the scale. direction: theta in
+        u (q,); sd: of the mean that the scale was measured by."""
+        return np.zeros(len(direction))
+
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:  # noqa: ARG002
         """The part of scores (size,) with a norm of at most `bound`."""
         return GramSum(size, bound, self.budget.meat, self.unit_rows)
@@ -96,17 +121,51 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredScale(Scale):
-    """s is measured by `residuals` after each step but the last."""
+    """s is measured by `residuals` after each step but the last.
+
+    Where the mean score of one scale is not 0 at another, as a cut of skewed residuals is centred
+    under the scale's law, noise in s moves the solution, its intercept above all: by `unsure` in
+    the mean score, which counts as noise of the last one.
+    """
 
     coding: Coding
     residuals: Residuals
+    family: ScoreFamily
 
     def measured(
         self, place: StepPlace, passes: Passes
     ) -> Generator[Step, tuple[Released, ...], State]:
         (released,) = yield from passes.asked(self.step(place), place.t)
-        scale = self.residuals.scale(place.score, released, place.state.count)
-        return replace(place.state, scale=scale)
+        count = place.state.count
+        scale = self.residuals.scale(place.score, released, count)
+        return replace(place.state, scale=scale, scale_sd=released.sd / count)
+
+    def part(self) -> CountSum | VectorSum:
+        return self.residuals.part(self.budget.scales[-1], self.unit_rows)
+
+    def unsure(
+        self, model: PublicModel, score: Score, direction: FloatArray, sd: float
+    ) -> FloatArray:
+        change = self.residuals.error(score, sd)
+        if not change:
+            return np.zeros(len(direction))
+        rows = model.local(score, direction)
+        ends = (self.family.score(score.scale * exp(h), 0) for h in (change, -change))
+        up, down = (self.residuals.lean(score, end, rows.eta) for end in ends)
+        return np.asarray(rows.X.T @ (rows.weights * (up - down)) / (2 * len(rows.X)))
+
+    def last(
+        self,
+        place: StepPlace,
+        mean: MeanScore,
+        meat: Released,
+        equation: Released | None,
+        curvature: StepCurvature,
+    ) -> LastScores:
+        """With the noise of the scale in that of the mean score."""
+        b = self.unsure(place.model, place.score, place.direction, place.state.scale_sd)
+        noisy = MeanScore(mean.value, mean.noise + np.outer(b, b))
+        return Scale.last(self, place, noisy, meat, equation, curvature)
 
     def step(self, place: StepPlace) -> SumStep:
         """The pass over the residuals."""
@@ -124,6 +183,16 @@ class JointScale(MeasuredScale):
     is that of the scores (wq·v, wχ) (size q + 1), and θ and ln s move together."""
 
     own: Joint
+
+    def unsure(
+        self,
+        model: PublicModel,  # noqa: ARG002 - one interface
+        score: Score,  # noqa: ARG002
+        direction: FloatArray,
+        sd: float,  # noqa: ARG002
+    ) -> FloatArray:
+        """None: the last step's equations have the scale's noise in them."""
+        return np.zeros(len(direction))
 
     @property
     def equation(self) -> Joint:
@@ -167,5 +236,5 @@ def scale_of(family: ScoreFamily, budget: FitBudget, sizes: Sizes, coding: Codin
     if family.residuals is None or not budget.scales:
         return Scale(budget, sizes.unit_rows)
     if family.joint is None or sizes.person_rows > 1:
-        return MeasuredScale(budget, sizes.unit_rows, coding, family.residuals)
-    return JointScale(budget, sizes.unit_rows, coding, family.residuals, family.joint)
+        return MeasuredScale(budget, sizes.unit_rows, coding, family.residuals, family)
+    return JointScale(budget, sizes.unit_rows, coding, family.residuals, family, family.joint)

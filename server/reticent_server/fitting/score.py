@@ -179,6 +179,17 @@ class Residuals(Protocol):
         """
         ...
 
+    def lean(self, score: Score, other: Score, eta: FloatArray) -> FloatArray:  # noqa: ARG002
+        """(rows,) the mean of the other scale's q where the law holds at the score's: 0 of
+        symmetric laws.
+        """
+        return np.zeros_like(eta)
+
+    def error(self, score: Score, sd: float) -> float:  # noqa: ARG002 - one interface
+        """The error of ln s, where the law holds, that noise of this sd in a mean contribution
+        makes; 0 also where scores do not lean."""
+        return 0.0
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointStep:

@@ -37,6 +37,7 @@ class State:
     theta: (q,) of x̃. beliefs: of u, of what is left of the way. scale: s. known: of the
     curvature. count: records in use. present: whether that number is above its noise. way: (q,) the
     change that the last step made, in u; None where the solution itself has changed since.
+    scale_sd: the noise of the mean that the scale was measured by.
     """
 
     theta: FloatArray
@@ -46,6 +47,7 @@ class State:
     count: float
     present: bool = True
     way: FloatArray | None = None
+    scale_sd: float = 0.0
 
     def widened(self, covariance: FloatArray) -> "State":
         """With (q, q) of u more between here and the solution of the next step, which is

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What part of ρ goes where: exact sums, the recursion, and the planned constants."""
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_where_noise_dominates_a_round_is_one_and_narrow() -> None:
     assert loud.rounds[0][1] == 1.0
     assert [r for _, r in quiet.rounds] == [1.0, 4.0, 4.0]
     assert loud.precision > quiet.precision
+
+
+def test_the_last_scale_of_skewed_scores_of_persons_has_half_of_what_scales_have() -> None:
+    """Its noise moves their solution; that of symmetric ones it does not."""
+    of_persons = replace(sizes(rows=3), person_rows=3)
+    for skewed in (True, False):
+        signal = replace(HUBER, skewed=skewed)
+        scales = plan_budget(of_persons, 10**12, signal, masked=False).scales
+        assert max(scales[:-1]) - min(scales[:-1]) <= 1
+        share = 0.5 if skewed else 1 / len(scales)
+        assert scales[-1] == pytest.approx(share * sum(scales), rel=1e-6)
 
 
 def test_the_noise_ratio_is_that_of_one_whole_step() -> None:

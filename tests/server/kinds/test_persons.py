@@ -300,6 +300,24 @@ def test_what_is_cut_of_skewed_scores_is_in_the_errors(monkeypatch: Any) -> None
     assert (more > 1.02).all()
 
 
+@pytest.mark.slow
+def test_noise_of_the_scale_is_in_the_errors_of_a_gamma_regression(monkeypatch: Any) -> None:
+    """Its intercept moves with the scale: over 24 draws of the noise on one table by no more than
+    the errors say; without the scale's noise by three times as much."""
+    table, absent = panel(4, persons=2 * N)
+    eta = 0.5 + 0.25 * table["x"] - 0.15 * table["z"]
+    rng = np.random.default_rng(6)
+    y = np.clip(rng.gamma(2, np.exp(eta) / 2), 0.001, 60)
+    table["y"], column = np.where(absent, 0.0, y), Column("y", ColumnKind.NUMERIC, 0.001, 60.0)
+    query, found, errors = Glm("y ~ x + z", "gamma"), [], []
+    seed_noise(monkeypatch, "a gamma regression's scale")
+    for _ in range(24):
+        given = answer(query, table, absent, RHO_UNITS // 50, 2 * N, column).result
+        found.append(given["coefficients"][0])
+        errors.append(given["privacy_standard_errors"][0])
+    assert np.std(found) < 1.25 * np.median(errors)
+
+
 def test_a_clip_that_is_chosen_anew_is_no_way_that_was_left() -> None:
     """Where noise is small the last clip's solution is as far from the early one's as the steps
     were long: not an unfinished way.

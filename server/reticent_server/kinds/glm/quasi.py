@@ -12,16 +12,16 @@ of them are within the cut (Stein's lemma, as for Huber's score). Source: Canton
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 from scipy.special import ndtr
 
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
 from reticent_server.fitting.curvature import STEADY, Growing, ScoreCurvature, log_link
-from reticent_server.fitting.score import Ball, BoolArray, Score, whole_ball
+from reticent_server.fitting.score import Ball, BoolArray, Residuals, Score, whole_ball
 from reticent_server.numerics import families as laws
-from reticent_server.numerics.dispersion import estimated_dispersion
+from reticent_server.numerics.dispersion import estimated_dispersion, reference_square
 
 SCALE_CUT = 1.5  # cut of the residuals whose mean square gives the scale, in scales
 _SLOPE_STEP = 1e-3  # of η, of a difference
@@ -157,7 +157,7 @@ def _bound(score: QuasiScore) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class CutSquares:
+class CutSquares(Residuals):
     """The scale at which the mean of ψ_k²(z) is what the law says, by one bounded sum a step.
 
     Contributions ψ_k²(z) − k²/2 lie in ±k²/2. start: s₀; least: the smallest scale.
@@ -191,6 +191,22 @@ class CutSquares:
     def expected(self, start: float, left: float) -> float:  # noqa: ARG002 - one interface
         """√.7 of the start, at least `least`: a typical model explains a third."""
         return max(start * sqrt(_EXPLAINED), self.least)
+
+    def lean(self, score: Score, other: Score, eta: FloatArray) -> FloatArray:
+        """With z/ρ the residuals of the other scale, ρ times the score's:
+        E ψ_c(z/ρ) = E ψ_{cρ}(z)/ρ.
+        """
+        own, apart = quasi(score), quasi(other)
+        ratio = apart.scale / own.scale
+        mean = own.law.moments(eta + own.shift, apart.c * ratio).mean / ratio
+        return np.asarray(mean - apart.law.moments(eta + apart.shift, apart.c).mean)
+
+    def error(self, score: Score, sd: float) -> float:
+        """Half of the way between the scales of mean squares one sd above the law's and below."""
+        own = quasi(score)
+        square = reference_square(own.law, own.law.dispersion, self.k)
+        up, down = (self.next(own, square + sign * sd) for sign in (1, -1))
+        return log(up / down) / 2
 
     def next(self, score: QuasiScore, mean: float) -> float:
         """The scale at which the cut residuals have this mean square."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from reticent_server.domain.design import Term
 from reticent_server.domain.steps import FloatArray, Released, VectorSum
-from reticent_server.fitting.score import Score
+from reticent_server.fitting.score import Residuals, Score
 from reticent_server.kinds.glm.dispersion_score import DispersionScore, moved, planned_cut, within
 from reticent_server.kinds.glm.families.base import Start
 from reticent_server.kinds.glm.families.negative_binomial import NegativeBinomialFamily
@@ -24,8 +24,8 @@ _LEAST_START = 0.05  # α that a start assumes: from there it falls by a factor 
 
 
 @dataclass(frozen=True, slots=True)
-class DispersionSteps:
-    """Satisfies fitting.score.Residuals. cut, upper: of the score; start: √α₀; eta: where a step
+class DispersionSteps(Residuals):
+    """α by its own score. cut, upper: of the score; start: √α₀; eta: where a step
     takes its slope."""
 
     start: float
