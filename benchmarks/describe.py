@@ -4,7 +4,8 @@
 Tables of a normal, a skewed (log-normal), a whole (Poisson), a categorical column, and one with
 missing cells, by a group of 30 %. The error is the root mean square distance from the truth,
 relative to that of the same figure of the same table without noise, values clipped to the declared
-bounds; the truth is that of a million records. Planned, mapped and released by the server's own
+bounds; the truth is that of sixteen million records, whose own error is a ninth of that of the
+largest tables. Planned, mapped and released by the server's own
 code, without a profile and with one.
 """
 
@@ -32,7 +33,7 @@ REPS = {
     20_000: 100,
     200_000: 40,
 }  # tables: a coverage of .95 over 40 figures has an error below .01
-MILLION = 1_000_000
+LARGE = 16_000_000
 COLUMNS = (
     Column("normal", ColumnKind.NUMERIC, -10.0, 10.0),
     Column("skewed", ColumnKind.NUMERIC, 0.0, 200.0),
@@ -61,15 +62,22 @@ def table(n: int, seed: int) -> tuple[Table, Any]:
 
 
 class Truth:
-    """Figures without noise of one table; each is computed once."""
+    """Figures without noise of one table; those of a column, cut alike, are computed once."""
 
     def __init__(self, found: Table, gone: Any) -> None:
         self.found, self.gone = found, gone
         self.used = [np.ones(len(gone), bool), *(found["group"] == g for g in (0, 1))]
         self.quartiles: dict[tuple[str, int], Any] = {}
+        self.known: dict[Any, list[tuple[str, float]]] = {}
 
-    def figures(self, column: DescribedColumn, place: int) -> Iterator[tuple[str, float]]:
+    def figures(self, column: DescribedColumn, place: int) -> list[tuple[str, float]]:
         """In the order of `figures`; place: 0 all records, then the groups."""
+        key = (column.column, place, column.clipped)
+        if key not in self.known:
+            self.known[key] = list(self._figures(column, place))
+        return self.known[key]
+
+    def _figures(self, column: DescribedColumn, place: int) -> Iterator[tuple[str, float]]:
         name, used = column.column, self.used[place]
         if name == "beta":
             yield "missing", float(self.gone[used].mean())
@@ -96,7 +104,7 @@ def figures(group: DescribedGroup) -> Iterator[Figure]:
 
 
 def main() -> None:
-    large = Truth(*table(MILLION, 999))
+    large = Truth(*table(LARGE, 999))
     print(
         f"{'n':>7} {'epsilon':>7} {'profile':>7}  figure: error relative to none without noise, "
         "coverage"
