@@ -19,6 +19,7 @@ forecast.
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,7 +288,8 @@ def cell(name: str, epsilon: float, samples: int, seed: int = 1) -> tuple[str, .
             if os.environ.get("HAZARD_VERBOSE"):
                 ratios = np.round(se / error, 2)
                 print(np.round(b, 3), np.round(own, 3), ratios, ok, fit["warnings"])
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # no interval at all: nan says it
         return (
             name, f"{size:,}", f"{epsilon:g}", f"{np.nanmean(held):.2f}",
             f"{np.nanmedian(np.where(given, widths, np.nan)):.2f}", f"{np.mean(given):.2f}",
