@@ -31,6 +31,9 @@ def test_what_is_at_most_its_threshold_is_trusted_and_what_is_beyond_is_not() ->
         False,
         True,
     ]
+    noise = thresholds.STRATA_NOISE.value
+    assert trust.strata(noise * BELOW).intervals
+    assert not trust.strata(noise * ABOVE).intervals
     spread = np.array([2.0, 2.0])
     assert trust.blocks_tell(spread * [BELOW, ABOVE], spread).tolist() == [True, False]
     least = thresholds.LEAST_DISPERSION.value

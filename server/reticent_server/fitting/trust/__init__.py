@@ -120,6 +120,12 @@ def information(noise: float) -> TrustVerdict:
     )
 
 
+def strata(noise: float) -> TrustVerdict:
+    """Of a hazard regression with a baseline by stratum. noise: of a stratum's events, over the
+    mean number in one."""
+    return _declined(say.STRATA_UNKNOWN) if noise > thresholds.STRATA_NOISE.value else SOUND
+
+
 def arrived(chance: float, unlikely: float = thresholds.SURPRISE.value) -> TrustVerdict:
     """Of a fit whose last mean score has this chance, in 0 to 1, where it is as near to its
     solution as it says. unlikely: the chance below which it is not believed to be.

@@ -44,6 +44,11 @@ INFORMATION_UNKNOWN = (
     "No intervals are given: the information matrix is below its noise at this epsilon. A larger "
     "epsilon or fewer terms would help."
 )
+STRATA_UNKNOWN = (
+    "No intervals are given: the strata have hardly more events than noise, and baselines that are "
+    "not known would move the coefficients. A larger epsilon, fewer strata or the column as a term "
+    "would help."
+)
 NOT_ARRIVED = (
     "No intervals are given: the last step found the fit farther from its solution than earlier "
     "steps had indicated. A larger epsilon, fewer terms or the logarithm of a regressor with a "

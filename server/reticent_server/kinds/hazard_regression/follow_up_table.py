@@ -23,10 +23,12 @@ _TINY = 1e-12  # of what is divided by
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskBaseline:
-    """The table, with the relative error (J,) of a hazard between two reported cuts."""
+    """The table, with the relative error (J,) of a hazard between two reported cuts. noise: of a
+    stratum's events, over the mean number in one."""
 
     table: RiskTable
     errors: FloatArray
+    noise: float
 
     def corrected(self, cuts: tuple[float, ...], rest: Released) -> "RiskBaseline":
         """With hazards that are moved towards what was seen in each interval, by precision: those
@@ -46,7 +48,7 @@ class RiskBaseline:
         )
         errors = np.sqrt(persons + (1 - gain) * before)
         moved = replace(table, correction=table.correction * (ratio**gain)[position])
-        return RiskBaseline(moved, errors)
+        return replace(self, table=moved, errors=errors)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +119,16 @@ def risk_table(
     smooth, errors = (np.concatenate(x) for x in zip(*found, strict=True))
     ends = one_after_the_other(np.asarray(fine.cuts), fine.size)
     known = np.maximum(at_risk.ravel(), 1.0)
-    return RiskBaseline(RiskTable(ends, smooth, known, np.ones(len(ends)), fine.size), errors)
+    risk = RiskTable(ends, smooth, known, np.ones(len(ends)), fine.size)
+    noise = _noise_of_events(fine, table) * fine.size / float(np.sum(smooth))
+    return RiskBaseline(risk, errors, noise)
+
+
+def _noise_of_events(fine: FollowUp, table: LifeTable) -> float:
+    """The sd of the number of a stratum's events."""
+    every = np.zeros((1, 2, fine.intervals + 1))
+    every[0, 0, : fine.intervals] = 1.0
+    return sqrt(max(float(table.noise(every)[0, 0]), 0.0))
 
 
 def _stratum_table(
@@ -138,11 +149,7 @@ def _stratum_table(
     least = np.maximum(events, np.sqrt(noise) + 1.0)
     errors = np.sqrt(least + noise) / least
     calmed = _calmed(table.events[g], position, least)
-    every = np.zeros((1, 2, K + 1))
-    every[0, 0, :K] = 1.0
-    whole = max(
-        float(np.sum(table.events[g])), sqrt(max(float(table.noise(every)[0, 0]), 0.0)), 1.0
-    )
+    whole = max(float(np.sum(table.events[g])), _noise_of_events(fine, table), 1.0)
     return calmed * min(1.0, whole / float(np.sum(calmed))), errors
 
 

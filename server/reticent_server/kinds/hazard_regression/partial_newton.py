@@ -80,7 +80,8 @@ Fitting = Generator[Step, tuple[Released, ...], "PartialFit"]
 class PartialFit:
     """A released fit, in standardised units of the slopes. hazards: (J,) between the cuts at x̃ =
     0, errors: (J,) relative, of persons and noise at the fit's coefficients; means: (J, k) ū in x̃,
-    by which they move with these. far: what persons weigh, stop: where their follow-up ends."""
+    by which they move with these. far: what persons weigh, stop: where their follow-up ends.
+    noise: of a stratum's events, over their mean number."""
 
     fit: StandardFit
     coding: Coding
@@ -89,6 +90,7 @@ class PartialFit:
     means: FloatArray
     far: FarWeights | None
     stop: float
+    noise: float
     binned: BinnedSlopes | None = None
 
 
@@ -185,7 +187,15 @@ class PartialNewton:
         lengths = np.diff(cuts, prepend=0.0)
         means = area / np.maximum(spent, _TINY)[:, None]
         return PartialFit(
-            fit, self.coding, spent / lengths, base.errors, means, far, self.stop, binned
+            fit,
+            self.coding,
+            spent / lengths,
+            base.errors,
+            means,
+            far,
+            self.stop,
+            base.noise,
+            binned,
         )
 
 

@@ -65,6 +65,8 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))
     result["warnings"] += profile_notes(plan.own_profile)
     result |= spread_verdict(plan.own_profile).applied(result)
+    if len(plan.asked.strata.labels) > 1:
+        result |= trust.strata(found.noise).applied(result)
     weighting = _weighting(found)
     robust = found.far is not None
     G, V = len(plan.asked.strata.labels), np.array(result["covariance"])

@@ -11,10 +11,12 @@ from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.results import result_json
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.fitting.row_tail import RowCut
+from reticent_server.fitting.trust import words
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from reticent_server.kinds.hazard_regression.partial_score import Followed, KnownBaseline, growth
 from reticent_server.kinds.hazard_regression.public_persons import RiskTable, expected
 from reticent_server.kinds.shared import answers
+from support.attacks.seeded_noise import seed_noise
 from support.fits.hazards import (
     BETA,
     COLUMNS,
@@ -199,6 +201,22 @@ def test_too_little_is_said_to_be_too_little() -> None:
     assert not any(fit.estimable)
     assert fit.warnings
     json.dumps(result_json(fit), allow_nan=False)
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(0.5, False), (8.0, True)])
+def test_strata_with_hardly_more_events_than_noise_have_no_intervals(
+    monkeypatch: Any, epsilon: float, told: bool
+) -> None:
+    """What is not known of their baselines would move the coefficients; one baseline of all events
+    is known."""
+    seed_noise(monkeypatch, "strata")
+    data = persons(np.random.default_rng(25), 800, strata=3)
+    plan = planned_partial(data, offer(epsilon).rho, strata="g", columns=STRATA)
+    fit = outcome(plan, whole(data))
+    assert (words.STRATA_UNKNOWN in fit.warnings) is not told
+    assert any(fit.estimable) is told
+    alone = outcome(planned_partial(data, offer(epsilon).rho, columns=STRATA), whole(data))
+    assert words.STRATA_UNKNOWN not in alone.warnings
 
 
 @pytest.mark.slow
