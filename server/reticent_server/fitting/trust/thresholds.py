@@ -252,9 +252,9 @@ USELESS = Threshold(
     0.25,
     "standard deviations of the response for each of a term's, that an interval of privacy noise "
     "alone is forecast to reach",
-    "Cohen's small effect is .2, which such an interval cannot distinguish from 0: of 720 "
+    "Cohen's small effect is .2, which such an interval cannot distinguish from 0: of 3,600 "
     "regressions (`python -m benchmarks useless`) all find it where the forecast is below .03, "
-    "1 in 5 from .06 to .09, none above .12, and from .15 on none had an interval",
+    "1 in 6 from .06 to .09, 1 in 30 from there to .12, and beyond none had an interval",
 )
 EXPECTED_NOISE = Threshold(
     1.25,
