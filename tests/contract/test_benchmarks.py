@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import cells, named_tests, synthetic, useless
+from benchmarks import analysts, cells, named_tests, synthetic, useless
 
 from support.attacks.seeded_noise import seed_noise
 
@@ -63,3 +63,20 @@ def test_useless_intervals_are_judged_on_tables_with_one_sampling_error(
     assert len(drawn) == 1
     assert len(np.unique(drawn[0])) == 1_600
     assert row[0] < 0.1
+
+
+def test_many_analysts_at_once_are_green_only_where_no_request_failed() -> None:
+    """It was green with 10,000 requests refused, which a fast machine had no budget left for."""
+    right = {
+        "releases": 9,
+        "stored_releases": 9,
+        "failures": 0,
+        "retries_with_another_reply": 0,
+        "ledger_problems": 0,
+        "pending": 0,
+        "spent_is_answered": True,
+    }
+    assert analysts.wrong(right) == []
+    for name in right.keys() - {"releases"}:
+        (said,) = analysts.wrong(right | {name: 2})
+        assert said == f"{name} is 2"
