@@ -32,6 +32,10 @@ from reticent_server.fitting.trust import BoolArray
 from reticent_server.fitting.trust.thresholds import EXPECTED_WAY
 from reticent_server.fitting.whitening import Whitening, on_average
 
+_SPREAD = 1.0
+"""Of a predictor: a plan's rows all have that of the start, where the law of a count may jump; over
+one unit of a link jumps are averaged."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
@@ -209,7 +213,7 @@ def _unsure_scale(fit: NoisyNewton, step: PlannedStep, theta: FloatArray) -> Flo
     if part is None:
         return np.zeros(len(theta))
     seen = fit.sizes.expected_n / fit.passes.stride(max(before, 0))
-    return fit.scale.unsure(step.model, step.score, theta, planned_sd(part) / seen)
+    return fit.scale.unsure(step.model, step.score, theta, planned_sd(part) / seen, _SPREAD)
 
 
 def _whitened(fit: NoisyNewton, n: float, ground: ExpectedGround) -> Whitening:

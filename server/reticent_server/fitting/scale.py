@@ -10,7 +10,7 @@ A plan composes one (scale_of); another way is another class with these methods.
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, sqrt
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -34,6 +34,7 @@ from reticent_server.fitting.public.model import PublicModel
 from reticent_server.fitting.score import Joint, Residuals, Score, ScoreFamily
 from reticent_server.fitting.state import State, StepPlace
 
+_GOLDEN = (sqrt(5) - 1) / 2  # its multiples, less whole numbers, are even in [0, 1)
 _LARGEST_RESCALE = 0.7  # |change of ln s| of a joint last step: a factor of 2
 
 
@@ -91,9 +92,11 @@ class Scale:
         score: Score,  # noqa: ARG002
         direction: FloatArray,
         sd: float,  # noqa: ARG002
+        spread: float = 0.0,  # noqa: ARG002
     ) -> FloatArray:
         """(q,) one standard deviation of the mean score for noise in the scale. direction: theta in
-        u (q,); sd: of the mean that the scale was measured by."""
+        u (q,); sd: of the mean that the scale was measured by; spread: of the predictor, by half of
+        which rows are moved at most either way."""
         return np.zeros(len(direction))
 
     def meat_part(self, size: int, bound: float, score: Score) -> GramSum:  # noqa: ARG002
@@ -144,14 +147,20 @@ class MeasuredScale(Scale):
         return self.residuals.part(self.budget.scales[-1], self.unit_rows)
 
     def unsure(
-        self, model: PublicModel, score: Score, direction: FloatArray, sd: float
+        self,
+        model: PublicModel,
+        score: Score,
+        direction: FloatArray,
+        sd: float,
+        spread: float = 0.0,
     ) -> FloatArray:
         change = self.residuals.error(score, sd)
         if not change:
             return np.zeros(len(direction))
         rows = model.local(score, direction)
         ends = (self.family.score(score.scale * exp(h), 0) for h in (change, -change))
-        up, down = (self.residuals.lean(score, end, rows.eta) for end in ends)
+        eta = rows.eta + spread * (np.arange(len(rows.eta)) * _GOLDEN % 1 - 0.5)
+        up, down = (self.residuals.lean(score, end, eta) for end in ends)
         return np.asarray(rows.X.T @ (rows.weights * (up - down)) / (2 * len(rows.X)))
 
     def last(
@@ -184,15 +193,7 @@ class JointScale(MeasuredScale):
 
     own: Joint
 
-    def unsure(
-        self,
-        model: PublicModel,  # noqa: ARG002 - one interface
-        score: Score,  # noqa: ARG002
-        direction: FloatArray,
-        sd: float,  # noqa: ARG002
-    ) -> FloatArray:
-        """None: the last step's equations have the scale's noise in them."""
-        return np.zeros(len(direction))
+    unsure = Scale.unsure  # none: the last step's equations have the scale's noise in them
 
     @property
     def equation(self) -> Joint:

@@ -10,6 +10,7 @@ import pytest
 
 from reticent_server.domain.steps import Released
 from reticent_server.fitting.curvature import LocalRows
+from reticent_server.fitting.forecast import _SPREAD
 from reticent_server.fitting.huber import MedianResidual
 from reticent_server.fitting.scale import MeasuredScale
 from reticent_server.kinds.glm.families.base import FittedFamily, Start
@@ -67,6 +68,17 @@ def test_an_error_of_the_scale_moves_the_mean_score_by_as_much_as_is_said(name: 
         ends.append(X.T @ (score.leverage(eta) * q) / N)
     drawn_change = (ends[0] - ends[1]) / 2
     assert np.linalg.norm(b - drawn_change) < 0.08 * np.linalg.norm(drawn_change)
+
+
+def test_in_a_plan_where_all_rows_have_one_predictor_jumps_of_a_law_are_averaged() -> None:
+    family, (X, _) = fitted("poisson"), drawn("poisson")
+    found = [
+        measured(family).unsure(
+            rows_of(X[:1024]), family.score(1.5), np.array([eta, 0.0]), SD, _SPREAD
+        )[0]
+        for eta in np.arange(0.4, 0.9, 0.05)
+    ]
+    assert 0 < max(found) < 1.5 * min(found)
 
 
 @pytest.mark.parametrize("name", ["gamma", "poisson"])
