@@ -30,11 +30,13 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -278,30 +280,23 @@ async def dripping(place, until):
 
 
 async def watched(process, until, seen):
-    """Resident memory of the process and of those that it has started, in MB, twice a second."""
+    """What is resident of the process and of those below it, by name, twice a second."""
     while time.monotonic() < until:
         seen.append(resident(process))
         await asyncio.sleep(0.5)
 
 
 def resident(process):
-    kept = 0
-    for child in children(process):
-        try:
-            status = Path(f"/proc/{child}/status").read_text()
-        except OSError:
-            continue
-        found = re.search(r"RssAnon:\s+(\d+)", status)
-        kept += int(found[1]) if found else 0
-    return kept / 1024
-
-
-def children(process):
-    try:
-        below = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:
-        below = []
-    return [process, *(each for child in map(int, below) for each in children(child))]
+    """MB of memory that is not of a file or shared, of a process and of all below it, by module:
+    of those that other threads than the main one have started, too."""
+    kept = Counter()
+    for each in (top := psutil.Process(process), *top.children(recursive=True)):
+        with suppress(psutil.Error):  # it has ended meanwhile
+            line = each.cmdline()
+            module = line[line.index("-m") + 1] if each is not top and "-m" in line else "server"
+            memory = each.memory_info()
+            kept[module] += (memory.rss - getattr(memory, "shared", 0)) / 2**20
+    return kept
 
 
 def percentile(values, share):
@@ -320,7 +315,7 @@ async def phases(place, process, keys, flooders, carol):
         abusers(place, flooders[0], until),
         watched(process, until, memory),
     )
-    return idle, max(memory)
+    return idle.total(), max(memory, key=Counter.total)
 
 
 def measured(folder):
@@ -357,7 +352,8 @@ def measured(folder):
         "budget_p99": found["flooded budget p99"] or LONGEST,
         "fit_p95_ratio": round(ratio, 2),
         "memory_idle_mb": round(idle),
-        "memory_mb": round(most - idle),
+        "memory_most": {module: round(taken) for module, taken in most.items()},
+        "memory_mb": round(most.total() - idle),
     }
 
 

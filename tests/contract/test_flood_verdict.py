@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `python -m benchmarks flood` says at its end, of figures that are given."""
 
+import os
+import subprocess
+import sys
+from threading import Event, Thread
 from typing import Any
 
 import pytest
-from benchmarks.flood import verdict
+from benchmarks.flood import resident, verdict
 
 GOOD = {
     "alone budget p99": 0.02,
@@ -32,3 +36,28 @@ def test_each_goal_has_a_verdict(change: dict[str, Any], code: int, said: str) -
     lines, found = verdict(GOOD | change)
     assert found == code
     assert any(line.startswith(said) for line in lines)
+
+
+def test_memory_counts_processes_that_other_threads_have_started() -> None:
+    code = "import sys; kept = b'x' * 50_000_000; print(); sys.stdin.read()"
+    grown, looked = Event(), Event()
+
+    def keep() -> None:
+        with subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            grown.set()
+            looked.wait(60)
+            process.communicate()
+
+    before = resident(os.getpid()).total()
+    thread = Thread(target=keep)
+    thread.start()
+    try:
+        assert grown.wait(60)
+        assert resident(os.getpid()).total() - before > 45
+    finally:
+        looked.set()
+        thread.join()
