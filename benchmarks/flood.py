@@ -42,6 +42,7 @@ import pyarrow.parquet as pq
 
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.domain.roles import STAFF
+from reticent_server.pipeline.pace_file import PaceFile
 from support.installations.small import SCHEMA, _add_analyst, _table, build, opened, serving
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "300"))
@@ -49,7 +50,7 @@ RATE = float(os.environ.get("BENCH_RATE", "64"))
 FLOODERS = int(os.environ.get("BENCH_FLOODERS", "8"))
 ROWS = int(os.environ.get("BENCH_ROWS", "100000"))
 ANALYSTS = 16
-SETTLING_SECONDS = 20  # after the start: the server measures its pace
+SETTLING_SECONDS = 180  # after the start at the most: the server measures its pace
 PAUSE_SECONDS = 1.0  # of an analyst between two rounds
 DEAR = "y ~ poly(x, 10)*poly(m, 10)*b"
 FIT = {"kind": "linear_regression", "formula": "y ~ x + k + g"}
@@ -318,6 +319,13 @@ async def phases(place, process, keys, flooders, carol):
     return idle.total(), max(memory, key=Counter.total)
 
 
+def settle(installation):
+    """Waits until the server has measured its pace, which takes processes and a core."""
+    file, until = PaceFile(installation.settings), time.monotonic() + SETTLING_SECONDS
+    while file.read() is None and time.monotonic() < until:
+        time.sleep(1)
+
+
 def measured(folder):
     installation = build(folder)
     (folder / "many.csv").write_text(_table(ROWS))
@@ -339,7 +347,7 @@ def measured(folder):
     ) as server:
         host, port = server.url.removeprefix("http://").split(":")
         place = FloodedPlace(host, int(port))
-        time.sleep(SETTLING_SECONDS)
+        settle(installation)
         idle, most = asyncio.run(phases(place, server.process.pid, keys, flooders, carol))
     found = {
         f"{name} {label}": percentile(values, share)

@@ -54,6 +54,9 @@ class WeakSignIn(ReticentError):
     code, status, title = "weak_sign_in", 401, "Stronger sign-in needed"
 
 
+NO_DATASET = "No such data set, or no grant for it."
+
+
 class NotFound(ReticentError):
     """There is no such thing, or the caller may not know of it: both have the same reply."""
 

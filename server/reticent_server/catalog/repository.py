@@ -48,12 +48,10 @@ from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import Source, Spine, VaultTable
-from reticent_server.errors import Conflict, CuratorError, NotFound, Unavailable
+from reticent_server.errors import NO_DATASET, Conflict, CuratorError, NotFound, Unavailable
 
 CATALOG = "reticent"
 """Who acts where nobody does: the catalogue names itself at the first load."""
-
-NOT_FOUND = "No such data set, or no grant for it."
 
 _OTHER_PLACES = "The population's places were changed meanwhile; load or link again."
 
@@ -262,7 +260,7 @@ class Catalog:
         this = dataset_versions.c.id == version_id
         with writing(self._engine) as connection:
             if connection.scalar(select(dataset_versions.c.id).where(this)) is None:
-                raise NotFound(NOT_FOUND)
+                raise NotFound(NO_DATASET)
             require_recorded(connection, dataset_versions, (version_id,))
             stored = connection.scalar(select(dataset_versions.c.profile).where(this))
             if (stored or {}).get("release_id") == instead_of:
@@ -300,10 +298,10 @@ class Catalog:
         living = (datasets.c.name == act.key[0], ~datasets.c.retired)
         with writing(self._engine) as connection:
             if connection.scalar(select(datasets.c.name).where(*living)) is None:
-                raise NotFound(NOT_FOUND)
+                raise NotFound(NO_DATASET)
             require_recorded(connection, datasets, act.key)
             if not connection.execute(update(datasets).where(*living).values(**values)).rowcount:
-                raise NotFound(NOT_FOUND)
+                raise NotFound(NO_DATASET)
             self._record(connection, [act], by)
 
     def _record(self, connection: Connection, changes: Sequence[Change], by: str) -> None:
@@ -319,7 +317,7 @@ class Catalog:
         """The row of a version that a query has found, checked. Raises NotFound."""
         rows = _read(connection.execute(query))
         if not rows:
-            raise NotFound(NOT_FOUND)
+            raise NotFound(NO_DATASET)
         return self._checked(connection, rows[0])
 
     def _checked(self, connection: Connection, row: RowMapping) -> RowMapping:

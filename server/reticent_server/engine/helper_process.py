@@ -17,9 +17,9 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from reticent_server.allocator import keep_pages
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
-from reticent_server.engine.allocator import keep_pages
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.pieces import Arrays, RowSlice
 from reticent_server.engine.shared_memory import mapped

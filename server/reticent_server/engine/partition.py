@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from reticent_server.allocator import keep_pages
 from reticent_server.domain.scratch import ReusedScratch
 from reticent_server.domain.steps import SumStep
-from reticent_server.engine.allocator import keep_pages
 from reticent_server.engine.block_sums import added, block_sums
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache

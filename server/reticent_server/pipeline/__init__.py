@@ -2,9 +2,9 @@
 """The stages of a request: ask → plan → pay → compute → show. Each module belongs to one.
 
 ask       ask, authorising, request, protocols, persons, projects, second_person
-plan      planning, planner, planner_process, both_targets, defaults, gaussian_planning,
-          lone_planning, guarantees, forecasts, wanted, rho_search, simulator, policy,
-          policies
+plan      planning, planner, planner_process, plan_pieces, both_targets, defaults,
+          gaussian_planning, lone_planning, guarantees, forecasts, wanted, rho_search, simulator,
+          policy, policies
 pay       coverage, budgets, books, accounts, account_history
 compute   answer, deferred, fair_queue, schedule, timetable, pace, pace_file, calibration, settling,
           recovery, profile, anchoring, services

@@ -4,9 +4,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
-from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.reservation import Reservation
@@ -29,7 +27,6 @@ from reticent_server.ledger.service import (
 )
 from reticent_server.pipeline import defaults, metrics, planning
 from reticent_server.pipeline.ask import Ask
-from reticent_server.pipeline.both_targets import other_target
 from reticent_server.pipeline.coverage import refuse_uncovered
 from reticent_server.pipeline.documents import (
     Json,
@@ -42,11 +39,12 @@ from reticent_server.pipeline.documents import (
     unplanned_body,
 )
 from reticent_server.pipeline.pace import shown_after_ms
+from reticent_server.pipeline.plan_pieces import plan_and_document, plan_for
 from reticent_server.pipeline.protocols import require_agreed
 from reticent_server.pipeline.request import AdmittedRequest, Prepared, admitted
 from reticent_server.pipeline.schedule import visible_after_ms
 from reticent_server.pipeline.services import Services
-from reticent_server.pipeline.wanted import Wanted, least_plan
+from reticent_server.pipeline.wanted import Wanted
 
 __all__ = ["Ask", "answer", "charge_and_execute", "execute", "plan", "plan_json", "resume"]
 
@@ -70,7 +68,7 @@ def plan_with_accounts(
     """
     request = admitted(services, principal, ask)
     require_agreed(services, ask, request.facts)
-    ready = services.planner.run(_planned, request.facts, ask, request.standing, wanted)
+    ready = services.planner.run(plan_for, request.facts, ask, request.standing, wanted)
     return promised(services, ready), request.standing
 
 
@@ -85,29 +83,8 @@ def plan_document(
     request = admitted(services, principal, ask)
     facts, standing = request.facts, request.standing
     require_agreed(services, ask, facts)
-    ready, document = services.planner.run(_document, facts, ask, standing, wanted, target)
+    ready, document = services.planner.run(plan_and_document, facts, ask, standing, wanted, target)
     return document | {"deadline_ms": promised(services, ready).deadline_ms}
-
-
-def _planned(facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None) -> Plan:
-    def planned(epsilon: float) -> Plan:
-        privacy = replace(ask.privacy, epsilon=epsilon)
-        return defaults.planned(facts, replace(ask, privacy=privacy), standing)[1]
-
-    epsilon = ask.privacy.epsilon
-    if wanted is None:
-        return planned(epsilon)
-    highest = min(epsilon, facts.policy.max_epsilon or epsilon)
-    delta = ask.privacy.delta or facts.default_delta
-    return least_plan(planned, wanted, delta, highest)
-
-
-def _document(
-    facts: DatasetFacts, ask: Ask, standing: Standing, wanted: Wanted | None, target: float | None
-) -> tuple[Plan, Json]:
-    ready = _planned(facts, ask, standing, wanted)
-    other = other_target(ready, partial(defaults.planned_instead, facts, ask, standing))
-    return ready, plan_json(ready, standing, target, other)
 
 
 def promised(services: Services, ready: Plan, *, beside: int | None = None) -> Plan:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import InvalidRequest, NotFound
+from reticent_server.errors import NO_DATASET, InvalidRequest, NotFound
 from reticent_server.pipeline.services import Services
 
-NOT_FOUND = "No such data set, or no grant for it."
 SEVERAL = "Several of your projects have this data set; say in `project` which one pays."
 
 
@@ -36,7 +35,7 @@ def authorised(
     seats = services.projects.seats(principal.id, dataset)
     paying = [project_id for project_id, name, _ in seats if project in (None, name)]
     if not paying:
-        raise NotFound(NOT_FOUND)
+        raise NotFound(NO_DATASET)
     if len(paying) > 1:
         raise InvalidRequest(SEVERAL)
     return Admitted(services.catalog.facts(dataset), paying[0])

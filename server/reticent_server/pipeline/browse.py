@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import NotFound
+from reticent_server.errors import NO_DATASET, NotFound
 from reticent_server.formula.features import parse_view
 from reticent_server.ledger.service import Pending
 from reticent_server.pipeline.accounts import account_json
-from reticent_server.pipeline.authorising import NOT_FOUND, askable
+from reticent_server.pipeline.authorising import askable
 from reticent_server.pipeline.documents import (
     Json,
     dataset_json,
@@ -49,7 +49,7 @@ def granted_facts(services: Services, principal: Principal, name: str) -> Datase
     if not (
         services.access.granted(principal.id, name) or services.projects.seats(principal.id, name)
     ):
-        raise NotFound(NOT_FOUND)
+        raise NotFound(NO_DATASET)
     return services.catalog.facts(name)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from reticent_server.allocator import give_pages_back
 from reticent_server.domain.patience import Patience
 from reticent_server.errors import InvalidQuery, ReticentError
 from reticent_server.kinds import KINDS
@@ -86,6 +87,7 @@ def main() -> None:
     """Plans for the parent until it hangs up. Arguments: the descriptor, and the memory limit in
     MiB."""
     keep_to_itself()
+    give_pages_back()
     os.nice(_NICE)
     threadpool_limits(1)
     size = int(sys.argv[2]) << 20

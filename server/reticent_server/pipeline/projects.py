@@ -2,20 +2,16 @@
 """Projects from the wish to the budget: what was asked for, what it would cost, and the
 decision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reticent_server.access.projects import Charter, Project
 from reticent_server.access.requests import ProjectRequest
-from reticent_server.catalog.repository import NOT_FOUND
-from reticent_server.domain.cost import EPSILON_UNITS, from_units
-from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.principal import Principal
-from reticent_server.errors import InvalidRequest, ReticentError
+from reticent_server.errors import InvalidRequest
 from reticent_server.ledger import budgets
-from reticent_server.pipeline import planning
-from reticent_server.pipeline.ask import Ask
+from reticent_server.pipeline.plan_pieces import PlanLine, plan_lines
 from reticent_server.pipeline.services import Services
 
 Json = dict[str, Any]
@@ -28,17 +24,6 @@ class Share:
     dataset: str
     epsilon: float
     delta: float
-
-
-@dataclass(frozen=True, slots=True)
-class PlanLine:
-    """A query of an attached plan. epsilon: what it would cost; None: it is refused, for
-    `refusal`."""
-
-    dataset: str
-    query: Mapping[str, Any]
-    epsilon: float | None
-    refusal: str
 
 
 def file(services: Services, principal: Principal, document: Json) -> Json:
@@ -56,24 +41,7 @@ def lines_of(services: Services, request: ProjectRequest) -> tuple[PlanLine, ...
     """The attached plan, planned now: what each query would cost, from public facts alone."""
     items = request.document["plan"]
     facts = {facts.name: facts for facts in services.catalog.list()}
-    return services.planner.run(_lines, items, facts)
-
-
-def _lines(
-    items: Sequence[Mapping[str, Any]], facts: Mapping[str, DatasetFacts]
-) -> tuple[PlanLine, ...]:
-    return tuple(_line(item, facts.get(item["dataset"])) for item in items)
-
-
-def _line(item: Mapping[str, Any], facts: DatasetFacts | None) -> PlanLine:
-    if facts is None:
-        return PlanLine(item["dataset"], item["query"], None, NOT_FOUND)
-    try:
-        ask = Ask.from_canonical(item)
-        cost = planning.plan(facts, ask.query, ask.privacy).cost
-    except ReticentError as error:
-        return PlanLine(item["dataset"], item["query"], None, error.detail)
-    return PlanLine(item["dataset"], item["query"], from_units(cost.epsilon, EPSILON_UNITS), "")
+    return services.planner.run(plan_lines, items, facts)
 
 
 def wish(services: Services, request: ProjectRequest) -> Charter:

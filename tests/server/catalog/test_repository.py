@@ -10,14 +10,14 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine
 
 import reticent_server.ledger.tables  # noqa: F401 - all tables are compared, and refer to its
-from reticent_server.catalog.repository import NOT_FOUND, Catalog
+from reticent_server.catalog.repository import Catalog
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets, populations
 from reticent_server.database import metadata
 from reticent_server.domain.clock import SystemClock
 from reticent_server.domain.facts import ColumnProfile, DatasetFacts, Policy, Profile
 from reticent_server.domain.schema import Column, ColumnKind, Schema, Unit
 from reticent_server.domain.source import StoredColumn, VaultTable
-from reticent_server.errors import Conflict, CuratorError, NotFound
+from reticent_server.errors import NO_DATASET, Conflict, CuratorError, NotFound
 
 SCHEMA = Schema(
     (
@@ -130,7 +130,7 @@ def test_a_retired_data_set_is_like_an_absent_one(catalog: Catalog) -> None:
         ):
             with pytest.raises(NotFound) as refused:
                 call()
-            assert refused.value.detail == NOT_FOUND
+            assert refused.value.detail == NO_DATASET
     assert catalog.list() == []
     assert catalog.source(made.version_id) == SOURCE, "releases under way still find their rows"
     assert catalog.vault_tables() == {SOURCE.table}, "its table is not an orphan"

@@ -10,7 +10,7 @@ import pytest
 BLOCKS = """
 import resource, sys
 import numpy as np
-from reticent_server.engine.allocator import keep_pages
+from reticent_server.allocator import keep_pages
 if sys.argv[1] == "kept":
     keep_pages()
 def block():
