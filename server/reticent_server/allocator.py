@@ -9,6 +9,7 @@ from functools import cache
 
 # names and numbers of <malloc.h>, and glibc's largest values
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_ARENA_MAX = -8
 _TRIM_BYTES = 1 << 28
 """Free memory at the end of the heap that is kept: 256 MiB, many times the arrays of a block."""
 
@@ -16,6 +17,7 @@ _MMAP_BYTES = 1 << 25
 """Arrays below 32 MiB, the most that glibc takes, come from the heap and not from the system."""
 
 _SMALL_BYTES = 1 << 20
+_ARENAS = 2
 
 
 @cache
@@ -23,19 +25,26 @@ def keep_pages() -> None:
     """Once a process, of helpers as of workers. Those of Dask are started with a limit of 64 KiB,
     by which every block's arrays come from the system and are cleared page by page: a fifth of a
     pass's processor time."""
-    _set(_TRIM_BYTES, _MMAP_BYTES)
+    _set({_M_TRIM_THRESHOLD: _TRIM_BYTES, _M_MMAP_THRESHOLD: _MMAP_BYTES})
 
 
 def give_pages_back() -> None:
     """For a process that waits most of its time: arrays of 1 MiB and more come from the system, and
     go back as soon as they are freed. glibc by itself raises its limit with the largest array that
     it has seen, and keeps the next ones."""
-    _set(_SMALL_BYTES, _SMALL_BYTES)
+    _set({_M_TRIM_THRESHOLD: _SMALL_BYTES, _M_MMAP_THRESHOLD: _SMALL_BYTES})
 
 
-def _set(trim: int, mmap: int) -> None:
+def share_arenas() -> None:
+    """For a process with many threads, before the first: they share two arenas, where glibc makes
+    eight for each core, each of which keeps what its threads have freed. Python lets one thread
+    run at a time, so that few wait for an arena."""
+    _set({_M_ARENA_MAX: _ARENAS})
+
+
+def _set(options: dict[int, int]) -> None:
     if sys.platform.startswith("linux"):
         with suppress(OSError, AttributeError):
             library = ctypes.CDLL(None)
-            library.mallopt(_M_TRIM_THRESHOLD, trim)
-            library.mallopt(_M_MMAP_THRESHOLD, mmap)
+            for option, value in options.items():
+                library.mallopt(option, value)

@@ -2,10 +2,13 @@
 """Arrays of a block take no new pages from the system, whatever the process was started with."""
 
 import os
+import platform
 import subprocess
 import sys
 
 import pytest
+
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="sets options of glibc")
 
 BLOCKS = """
 import resource, sys
@@ -41,3 +44,68 @@ def test_pages_are_kept_between_blocks() -> None:
     taken, kept = faults("taken"), faults("kept")
     assert taken > 1000
     assert kept < taken / 10
+
+
+MEMORY = """
+import ctypes, re, sys
+from threading import Barrier, Thread
+import numpy as np
+from reticent_server import allocator
+if sys.argv[1] == "set":
+    getattr(allocator, sys.argv[2])()
+def resident():
+    with open("/proc/self/status") as file:
+        return int(re.search(r"RssAnon:\\s+(\\d+)", file.read())[1]) // 1024
+"""
+
+FREED = """
+before = resident()
+arrays = [np.ones(1 << 18) for _ in range(16)]
+del arrays
+print(resident() - before)
+"""
+
+THREADS = """
+library = ctypes.CDLL(None)
+library.malloc.restype, library.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+places, barrier = set(), Barrier(16)
+def work():
+    barrier.wait()
+    place = library.malloc(1000)
+    places.add(place >> 26)  # arenas of threads begin at multiples of 64 MiB
+    barrier.wait()
+    library.free(place)
+threads = [Thread(target=work) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(places))
+"""
+
+
+def measured(script: str, how: str, function: str, **variables: str) -> int:
+    """What the script prints, in a process of its own; how: "set" calls the allocator's function
+    first."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")}
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY + script, how, function],
+        env=plain | variables,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return int(done.stdout)
+
+
+@glibc
+def test_freed_arrays_go_back_to_the_system() -> None:
+    keeping = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+    given = measured(FREED, "set", "give_pages_back", **keeping)
+    assert given < 4
+    assert measured(FREED, "not", "-", **keeping) > 28
+
+
+@glibc
+def test_threads_share_two_arenas() -> None:
+    shared, own = measured(THREADS, "set", "share_arenas"), measured(THREADS, "not", "-")
+    assert shared <= 3, "the main arena may lie across a multiple of 64 MiB"
+    assert own > 3

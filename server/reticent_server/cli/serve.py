@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from reticent_server.allocator import share_arenas
 from reticent_server.api.logs import configure_logging, silence
 from reticent_server.app import build_services, create_app, create_curator_app
 from reticent_server.cli.common import command, err
@@ -58,6 +59,7 @@ def serve(
     ] = False,
 ) -> None:
     """Answer analysts over HTTP, until SIGTERM or Ctrl-C."""
+    share_arenas()
     settings = Settings()
     configure_logging(settings.log_level)
     tls = tls_of(tls_cert, tls_key)

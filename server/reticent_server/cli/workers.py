@@ -22,6 +22,7 @@ from threading import Thread
 from time import monotonic, sleep
 from types import FrameType
 
+from reticent_server.allocator import share_arenas
 from reticent_server.api.logs import configure_logging, silence
 from reticent_server.app import build_services, create_app
 from reticent_server.cli.listening import Tls
@@ -141,6 +142,7 @@ class Supervisor:
 def work(job: WorkerJob, number: int, ready: Event) -> None:
     """One worker: the first of them also finishes what dead processes left behind."""
     keep_to_itself()
+    share_arenas()
     configure_logging(job.settings.log_level)
     silence()
     Thread(target=_end_with_parent, daemon=True).start()
