@@ -12,7 +12,7 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan
 from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
-from reticent_server.ledger.reservations import exhausted, no_account
+from reticent_server.ledger.refusals import exhausted, no_account
 from reticent_server.ledger.rules import charge
 
 

@@ -14,6 +14,7 @@ from reticent_server.kinds.hazard_regression.public_persons import RiskTable
 from reticent_server.kinds.hazard_regression.strata import one_after_the_other
 from reticent_server.kinds.shared.follow_up.question import FollowUp
 from reticent_server.kinds.shared.follow_up.table import LifeTable, life_table
+from reticent_server.mechanisms import running_counts
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
 _UNLIKE_RISK = 0.15  # relative error of the hazard that public persons lead to expect
@@ -77,6 +78,13 @@ class RiskTableStep:
         if self.columns.start is not None:
             parts = (*parts, RunningCounts(self.fine.size, J + 1, self.entries, m))
         return SumStep("follow-up", parts, PersonCellsMap(self.fine, self.columns))
+
+    def expected_noise(self, events: float) -> float:
+        """Of a stratum's events, over the mean number in one, where so many are expected of all."""
+        part = self.fine.part(self.rho, self.unit_rows)
+        blank = Released(np.zeros(part.lines * part.length), running_counts.noise_sd(part))
+        noise = _noise_of_events(self.fine, life_table(self.fine, blank, 0))
+        return noise * self.fine.size / max(events, 1.0)
 
     def baseline(self, released: tuple[Released, ...], count: float) -> RiskBaseline:
         """The baseline of `count` records: what is at risk less who has not come, where persons

@@ -25,6 +25,7 @@ from reticent_server.domain.steps import (
     Step,
     VectorSum,
 )
+from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding, code_terms
 from reticent_server.fitting.noise import planned_sd
@@ -40,6 +41,7 @@ from reticent_server.fitting.public.coordinates import Coordinates, public_coord
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
 from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.trust import TrustVerdict
 from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
@@ -193,8 +195,8 @@ class PartialPlan(Planned):
     @property
     def forecast(self) -> Mapping[str, Any]:
         """The slopes' privacy over sampling standard errors."""
-        told = spread_verdict(self.own_profile).intervals
-        ratios = self.expected_ratios if told else np.full(self.sizes.size, np.inf)
+        verdict = spread_verdict(self.own_profile).then(self.strata_verdict)
+        ratios = self.expected_ratios if verdict.intervals else np.full(self.sizes.size, np.inf)
         return {
             "steps": self.budget.fit.steps,
             "shares": self.shares,
@@ -203,8 +205,16 @@ class PartialPlan(Planned):
             "privacy_to_sampling": [
                 float(x) if x <= PLAIN_NOISE_ALONE.value else None for x in ratios
             ],
-            "notes": profile_notes(self.own_profile),
+            "notes": [*profile_notes(self.own_profile), *self.strata_verdict.sentences],
         }
+
+    @cached_property
+    def strata_verdict(self) -> TrustVerdict:
+        """What the events that are expected say of a fit with strata."""
+        if len(self.asked.strata.labels) == 1:
+            return trust.SOUND
+        events = float(np.sum(self.expected_table.events))
+        return trust.strata(self.newton(self.ground).table.expected_noise(events))
 
     @cached_property
     def expected_ratios(self) -> FloatArray:

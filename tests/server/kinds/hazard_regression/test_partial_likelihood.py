@@ -215,6 +215,9 @@ def test_strata_with_hardly_more_events_than_noise_have_no_intervals(
     fit = outcome(plan, whole(data))
     assert (words.STRATA_UNKNOWN in fit.warnings) is not told
     assert any(fit.estimable) is told
+    assert (words.STRATA_UNKNOWN in plan.forecast["notes"]) is not told
+    ratios = plan.forecast["privacy_to_sampling"]
+    assert all((ratio is not None) is told for ratio in ratios)
     alone = outcome(planned_partial(data, offer(epsilon).rho, columns=STRATA), whole(data))
     assert words.STRATA_UNKNOWN not in alone.warnings
 
