@@ -189,13 +189,10 @@ async def sent_file(place, cookie, name, content):
     return re.search(r"(?i)location: (\S+)", head)[1]
 
 
-async def curator(place, key, until):
+async def curator(place, key, files, until):
     """Opens the worst files, one look after the other."""
     cookie = await signed_in(place, key, "console")
-    pages = {
-        name: await sent_file(place, cookie, name, content)
-        for name, content in worst_files().items()
-    }
+    pages = {name: await sent_file(place, cookie, name, content) for name, content in files.items()}
     while time.monotonic() < until:
         for name, page in pages.items():
             await place.timed(f"curator {name}", "GET", page, {"Cookie": cookie})
@@ -253,13 +250,13 @@ def abuses(key):
     }
 
 
-async def abusers(place, key, until):
+async def abusers(place, requests, until):
     """All of these again and again, beside connections that send a byte of a body a second."""
     async with asyncio.TaskGroup() as group:
         for _ in range(DRIPPING):
             group.create_task(dripping(place, until))
         while time.monotonic() < until:
-            for name, request in abuses(key).items():
+            for name, request in requests.items():
                 await place.timed(f"abuse {name}", *request)
             await asyncio.sleep(PAUSE_SECONDS / 4)
 
@@ -306,6 +303,8 @@ def percentile(values, share):
 
 
 async def phases(place, process, keys, flooders, carol):
+    # made before: for as long as this process packs, it would look at nobody's reply
+    files, abused = worst_files(), abuses(flooders[0])
     idle, memory = resident(process), []
     # processes that plan and sum start with the first questions that need them
     await asyncio.gather(*everybody(place, keys, time.monotonic() + WARMING_SECONDS, "first"))
@@ -315,8 +314,8 @@ async def phases(place, process, keys, flooders, carol):
     await asyncio.gather(
         *everybody(place, keys, until, "flooded"),
         flood(place, flooders, until),
-        curator(place, carol, until),
-        abusers(place, flooders[0], until),
+        curator(place, carol, files, until),
+        abusers(place, abused, until),
         watched(process, until, memory),
     )
     return idle.total(), max(memory, key=Counter.total)
