@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every process of this program does first, as it may hold private cells and secrets in
-memory; and how it starts others."""
+memory; what a server does beside; and how it starts others."""
 
 import ctypes
 import os
@@ -13,6 +13,7 @@ from typing import Protocol
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
+_TURN_SECONDS = 0.0005
 _GRACE_SECONDS = 5  # a process that was told to end and has not by then is killed
 
 
@@ -25,6 +26,16 @@ def keep_to_itself() -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.umask(0o077)
+
+
+def take_short_turns() -> None:
+    """Of a server: its threads give Python's interpreter to each other after half a millisecond.
+
+    By default a thread that computes keeps it for 5 ms, and a request whose threads come by it ten
+    times waits for it ten times: under a flood of free work a balance came after 1.3 s (.12 with
+    this), and a fit took five times as long as alone.
+    """
+    sys.setswitchinterval(_TURN_SECONDS)
 
 
 class Closable(Protocol):

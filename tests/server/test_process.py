@@ -8,10 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
+from reticent_server.app import create_app
 from reticent_server.cli import temporary
 from reticent_server.cli.temporary import temporary_folder
+from reticent_server.pipeline.services import Services
+from support.installations.in_thread import in_thread
 from support.installations.small import Installation, serving
 from support.processes.children import descendants
 from support.processes.waiting import until
@@ -132,3 +136,14 @@ def test_a_folder_that_was_taken_for_a_dead_one_is_made_again(
     monkeypatch.setattr(temporary, "_locked", lambda fd: next(calls, None) or real(fd))
     with temporary_folder("reticent-x-") as name:
         assert Path(name).is_dir()
+
+
+def test_threads_of_a_server_give_the_interpreter_to_each_other_soon(services: Services) -> None:
+    before = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.005)
+        with in_thread(create_app(services)) as served:
+            assert httpx.get(f"{served.url}/healthz").status_code == 200
+            assert sys.getswitchinterval() <= 0.001
+    finally:
+        sys.setswitchinterval(before)

@@ -22,6 +22,7 @@ from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
 from reticent_server.pipeline.recovery import recover
 from reticent_server.pipeline.services import Services
+from reticent_server.process import take_short_turns
 from reticent_server.web.routing import add_routes
 from reticent_server.web.uploads import LONGER
 
@@ -72,6 +73,7 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
+    take_short_turns()
     ended = Event()
     anchoring = Thread(target=_anchor, args=(services, ended, app.state.sweeps), name="anchoring")
     anchoring.start()
