@@ -15,8 +15,8 @@ its kind). A reply is late where the server has logged that it overran its deadl
 
 `python -m benchmarks reply_times` asks 2,400 times, which says .03 of an area at most;
 `python -m benchmarks.reply_times 10000` is the long form, an hour and a half of two slow free
-cores, which `make nightly` runs. Ends with 1 where an area of all kinds is above both .53 and its band. Late
-replies are no verdict on a machine that is not quiet: they are counted.
+cores, which `make nightly` runs. Ends with 1 where an area of all kinds is above both .53 and its
+band. Late replies are no verdict on a machine that is not quiet: they are counted.
 
 BENCH_KINDS (all): names of kinds, by commas. BENCH_BURSTS: of sixteen requests; a 64th of the
 replies unless told. Of 0 replies there are bursts only.
