@@ -203,7 +203,16 @@ def test_too_little_is_said_to_be_too_little() -> None:
     json.dumps(result_json(fit), allow_nan=False)
 
 
-@pytest.mark.parametrize(("epsilon", "told"), [(0.5, False), (8.0, True)])
+def test_strata_spend_more_on_the_table_of_follow_up() -> None:
+    """At .04 and .06 of rho its noise moved coefficients of real tables."""
+    data = persons(np.random.default_rng(25), 800, strata=3)
+    budget = planned_partial(data, offer(1.0).rho, strata="g", columns=STRATA).budget
+    alone = planned_partial(data, offer(1.0).rho, columns=STRATA).budget
+    assert budget.table == pytest.approx(0.2 * budget.rho, rel=0.01)
+    assert alone.table == pytest.approx(0.04 * alone.rho, rel=0.01)
+
+
+@pytest.mark.parametrize(("epsilon", "told"), [(0.15, False), (8.0, True)])
 def test_strata_with_hardly_more_events_than_noise_have_no_intervals(
     monkeypatch: Any, epsilon: float, told: bool
 ) -> None:
