@@ -129,7 +129,7 @@ INFORMATION_NOISE = Threshold(
 STRATA_NOISE = Threshold(
     0.35,
     "noise of a stratum's events over their mean number, of a hazard regression with strata",
-    "with .5 (nwtco by stage, 130 events each, epsilon = 1) intervals covered .82; "
+    "of tables with a 25th of rho: with .5 (nwtco by stage, epsilon = 1) intervals covered .82; "
     "with .19 (epsilon = 3) .95, with .13 and .10 (nafld, flchain, "
     "epsilon = 1) .90 and .92",
 )
