@@ -17,7 +17,10 @@ _MMAP_BYTES = 1 << 25
 """Arrays below 32 MiB, the most that glibc takes, come from the heap and not from the system."""
 
 _SMALL_BYTES = 1 << 20
+"""Arrays from 1 MiB on go back: with 256 KiB plans take a tenth longer, and hardly less memory."""
+
 _ARENAS = 2
+"""In a flood of free work a server then takes 310 MB, 360 with as many as glibc makes."""
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Protocol
 
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
 _KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")
-_TURN_SECONDS = 0.0005
+_TURN_SECONDS = 0.0005  # that a thread keeps the interpreter while others wait
 _GRACE_SECONDS = 5  # a process that was told to end and has not by then is killed
 
 
