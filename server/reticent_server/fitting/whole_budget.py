@@ -96,7 +96,8 @@ def plan_whole_budget(
     return raised(budget, rho)
 
 
-def planned_rank(sizes: Sizes, budget: FitBudget) -> float:
-    """How many records the cut leaves beyond it."""
+def planned_rank(sizes: Sizes, budget: FitBudget, deviations: float = RANK) -> float:
+    """How many records the cut leaves beyond it: so many standard deviations of the noise."""
     rho = sum(budget.gradients[-WHOLE_STEPS:])
-    return max(RANK * planned_sd(VectorSum(sizes.size, 1.0, rho, sizes.unit_rows)), LEAST_RANK)
+    sd = planned_sd(VectorSum(sizes.size, 1.0, rho, sizes.unit_rows))
+    return max(deviations * sd, LEAST_RANK)

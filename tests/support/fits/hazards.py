@@ -61,6 +61,17 @@ def persons(
     }
 
 
+def cured(rng: np.random.Generator, n: int, share: float) -> Table:
+    """The same, where `share` of the persons, all among the tenth at the highest risk, live on."""
+    found = persons(rng, n)
+    risk = np.column_stack([found["age"], found["arm"], found["dose"]]) @ BETA
+    high = np.flatnonzero(risk > np.quantile(risk, 0.9))
+    live = rng.choice(high, int(share * n), replace=False)
+    time, event = found["t"].copy(), found["e"].copy()
+    time[live], event[live] = 12.0, 0.0
+    return found | {"t": time, "e": event}
+
+
 def changing(rng: np.random.Generator, n: int, gap: float, until: float = 3.0) -> Table:
     """The same, where age's coefficient is larger by `gap` up to `until`, and smaller by it after:
     hazards are not proportional.

@@ -44,7 +44,7 @@ from reticent_server.fitting.row_tail import allowance_covariance
 from reticent_server.fitting.trust import TrustVerdict
 from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
-from reticent_server.fitting.whole_budget import WHOLE_STEPS, planned_rank
+from reticent_server.fitting.whole_budget import WHOLE_STEPS
 from reticent_server.fitting.whole_scores import UNBOUNDED
 from reticent_server.kinds.hazard_regression.constant_terms import refuse_constant
 from reticent_server.kinds.hazard_regression.offset import public_middle
@@ -317,9 +317,9 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     J = model.curvature(score, theta, np.zeros((k, k)))
     root = power(J, -0.5, 1e-6)
     lengths = np.linalg.norm(model.persons(theta, score).scores @ root, axis=1)
-    budget = newton.budget.fit
+    budget, rank = newton.budget.fit, newton.budget.rank(sizes)
     shape = replace(score, lengths=lengths).expected_shape()
-    cut = replace(shape, count=count).cut(planned_rank(sizes, budget))
+    cut = replace(shape, count=count).cut(rank)
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
     leant = score.leaning(k, cut.beyond / count) * cut.excess

@@ -12,9 +12,9 @@ import numpy as np
 from reticent_server.domain.steps import GramSum, Released, Step, SumStep, VectorSum
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.public.coordinates import Coordinates
-from reticent_server.fitting.row_tail import LEANING, LengthGrid, RowCut, chosen_cut, chosen_reach
+from reticent_server.fitting.row_tail import LengthGrid, RowCut, chosen_cut, chosen_reach
 from reticent_server.fitting.state import StepPlace
-from reticent_server.fitting.whole_budget import LEAST_REACH, planned_rank
+from reticent_server.fitting.whole_budget import LEAST_REACH
 from reticent_server.fitting.whole_newton import Cuts
 from reticent_server.kinds.hazard_regression.follow_up_table import RiskBaseline
 from reticent_server.kinds.hazard_regression.long_tails import long_tails
@@ -83,14 +83,11 @@ class ScoreLengths:
     ) -> RowCut:
         """At a rank from the top, by the lengths that public persons' scores have; with terms of
         long tails, where persons come late, and with weights, by a curve through the released
-        numbers alone, of whose excess as much leans one way as of a likelihood's. A curve put the
-        cut at 3 to 100 records in place of 70 (nwtco at epsilon = 1); a shape put it at 180 where a
-        few long survivors are far out (rotterdam), and intervals held .75.
+        numbers alone. A curve put a cut of 70 records at 3 to 100 (nwtco at epsilon = 1); a shape
+        put it at 180 where a few long survivors are far out (rotterdam), and intervals held .75.
         """
-        rank = planned_rank(self.over.sizes, self.budget.fit)
+        rank = self.budget.rank(self.over.sizes)
         other = self.over.columns.start is not None or self.over.far is not None
         if not other and not long_tails(self.coordinates, self.over.coding.design.terms):
             return chosen_cut(grid, released, count, rank, score.expected_shape())
-        curve = chosen_cut(grid, released, count, rank).of_likelihood
-        leaning = score.leaning(self.over.sizes.size, curve.beyond / count)
-        return replace(curve, excess=curve.excess * LEANING / leaning)
+        return chosen_cut(grid, released, count, rank).of_likelihood
