@@ -2,7 +2,8 @@
 """Hazard regressions on real tables: do their intervals hold Cox's coefficients of the whole table,
 how wide are they beside Cox's, and which of Cox's significant coefficients are lost?
 
-Tables of R's package survival, which Rscript writes (Debian: r-cran-survival). A table is sampled
+Tables of R's packages survival, boot and MASS, which Rscript writes (Debian: r-cran-survival,
+r-cran-boot, r-cran-mass). A table is sampled
 with replacement, up to N records where a size is named; Cox's regression (Breslow's ties) of the
 whole table is what intervals should hold, that of the sample what widths are compared with. The
 profile is the table's own quantiles and counts.
@@ -138,6 +139,65 @@ TABLES = {
         "large = 1 * (size != '<=20'), many = log(1 + nodes))",
         "exit", "death", 110.0, {"large": None, "many": (0, 4), "hormon": None, "chemo": None},
         start="entry",
+    ),
+    "mgus2": HazardTable(
+        "transform(survival::mgus2, male = 1 * (sex == 'M'), lc = log(creat))",
+        "futime", "death", 450.0,
+        {"age": (20, 100), "male": None, "hgb": (4, 20), "lc": (-2, 4)}, 5_000,
+    ),
+    "rotterdam by grade": HazardTable(
+        "transform(survival::rotterdam, large = 1 * (size != '<=20'), many = log(1 + nodes), "
+        "high = grade - 2)",
+        "dtime", "death", 8000.0,
+        {"age": (18, 100), "large": None, "many": (0, 4), "hormon": None}, 5_000, ("high", 2),
+    ),
+    "pbc": HazardTable(
+        "subset(transform(survival::pbc, lb = log(bili), male = 1 * (sex == 'm'), "
+        "died = 1 * (status == 2)), !is.na(protime))",
+        "time", "died", 5000.0,
+        {"age": (20, 90), "lb": (-2, 4), "albumin": (1, 6), "male": None}, 5_000,
+    ),
+    "lung": HazardTable(
+        "subset(transform(survival::lung, male = 2 - sex, died = status - 1, ecog = ph.ecog, "
+        "lost = wt.loss), !is.na(ph.ecog) & !is.na(wt.loss))",
+        "time", "died", 1100.0,
+        {"age": (30, 90), "male": None, "ecog": (0, 4), "lost": (-30, 80)}, 5_000,
+    ),
+    "melanoma": HazardTable(
+        "transform(boot::melanoma, died = 1 * (status == 1), lt = log(thickness))",
+        "time", "died", 6000.0, {"age": (4, 95), "lt": (-3, 4), "ulcer": None}, 5_000,
+    ),
+    "diabetic": HazardTable(
+        "transform(survival::diabetic, argon = 1 * (laser == 'argon'))",
+        "time", "status", 80.0,
+        {"trt": None, "risk": (5, 13), "age": (0, 70), "argon": None}, 5_000,
+    ),
+    "Aids2": HazardTable(
+        "subset(transform(MASS::Aids2, time = death - diag, died = 1 * (status == 'D'), "
+        "male = 1 * (sex == 'M'), nsw = 1 * (state == 'NSW'), hs = 1 * (T.categ == 'hs')), "
+        "time > 0)",
+        "time", "died", 2500.0, {"age": (0, 100), "male": None, "nsw": None, "hs": None},
+    ),
+    "veteran": HazardTable(
+        "transform(survival::veteran, test = trt - 1, before = prior / 10, "
+        "small = 1 * (celltype == 'smallcell'), ld = log(diagtime))",
+        "time", "status", 1000.0,
+        {"test": None, "karno": (0, 100), "age": (18, 100), "before": None, "small": None,
+         "ld": (0, 5)}, 5_000,
+    ),
+    "mgus": HazardTable(
+        "transform(survival::mgus, male = 1 * (sex == 'male'), lc = log(creat))",
+        "futime", "death", 15_000.0,
+        {"age": (20, 100), "male": None, "hgb": (4, 20), "lc": (-2, 4), "alb": (1, 6)}, 5_000,
+    ),
+    "transplant": HazardTable(
+        "subset(transform(survival::transplant, got = 1 * (event == 'ltx'), "
+        "female = 1 * (sex == 'f'), o = 1 * (abo == 'O')), futime > 0 & !is.na(age))",
+        "futime", "got", 2200.0,
+        {"age": (0, 90), "female": None, "o": None, "year": (1989, 2001)}, 5_000,
+    ),
+    "stanford": HazardTable(
+        "survival::stanford2", "time", "status", 4000.0, {"age": (5, 70), "t5": (0, 4)}, 5_000,
     ),
 }  # fmt: skip
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 ESTIMAND = (
     "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of "
     "all records in use, follow-up stopped at the cumulative hazard {stop:.3g}; the scores of the "
-    "few records with the largest ones are cut, and intervals allow for it"
+    "few records with the largest ones are cut, and intervals allow for it as far as noise tells "
+    "their number: what a few persons at high risk who live long decide may lie outside"
 )
 WEIGHTED = (
     "Logarithms of hazard ratios that solve Cox's estimating equation with weights "

@@ -2,6 +2,7 @@
 """Hazard regressions by scores that are cut as a whole beside Cox's on the same tables."""
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from reticent_server.fitting.trust import words
 from reticent_server.kinds.hazard_regression import partial_newton
 from reticent_server.kinds.hazard_regression.follow_up_table import RiskBaseline
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
-from reticent_server.kinds.hazard_regression.last_steps import allowed
+from reticent_server.kinds.hazard_regression.last_steps import aligned, allowed, moved_by_few
 from reticent_server.kinds.hazard_regression.partial_score import (
     Followed,
     KnownBaseline,
@@ -256,20 +257,38 @@ def test_what_hazards_are_off_by_is_what_noise_has_left(noise: float) -> None:
     assert base.unsure == pytest.approx(whole_ if noise > 1 else 0.0, abs=0.01)
 
 
-def test_a_fit_allows_for_its_baseline_and_for_one_direction_of_the_cut() -> None:
+def test_a_fit_allows_for_its_baseline_and_for_the_cut() -> None:
     """50 records with the information 2 in coordinates u = Wx. A sum of scores that is off by 3 in
-    each standardised regressor moves coefficients by W'W 3/(50 · 2); a half of public persons have
-    scores (8, 0), of which a cut at 6 takes 2.
+    each standardised regressor moves coefficients by W'W 3/(50 · 2).
     """
     W, no = np.diag([1.0, 2.0]), np.zeros((2, 2))
     fit = StandardFit(np.zeros(2), no, no, 1.0, cast("Any", None), 50.0, no, no, W, taken=no)
-    scores, H = np.array([[8.0, 0.0], [1.0, 1.0]]), 2 * np.eye(2)
-    baseline = allowed(fit, H, 10.0, scores, 9.0)
+    baseline = allowed(fit, 2 * np.eye(2), cut=no, unsure=9.0)
     assert np.sqrt(np.diag(baseline.privacy)) == pytest.approx([0.03, 0.12])
     assert baseline.taken == pytest.approx(no)
-    cut = allowed(fit, H, 6.0, scores, 0.0)
-    assert np.sqrt(np.diag(cut.privacy)) == pytest.approx([0.5 * (2 / 2) / 2, 0.0])
+    cut = allowed(fit, 2 * np.eye(2), cut=np.diag([0.0, 0.25]), unsure=0.0)
+    assert np.sqrt(np.diag(cut.privacy)) == pytest.approx([0.0, 1.0])
     assert cut.taken == pytest.approx(cut.privacy)
+
+
+def test_what_a_cut_takes_of_public_persons_is_in_a_direction() -> None:
+    """A half of them have scores (8, 0), of which a cut at 6 takes 2."""
+    scores, H = np.array([[8.0, 0.0], [1.0, 1.0]]), 2 * np.eye(2)
+    assert np.sqrt(aligned(H, 6.0, scores)) == pytest.approx(np.diag([0.5 * (2 / 2) / 2, 0.0]))
+    assert aligned(H, 10.0, scores) == pytest.approx(np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(("way", "beyond"), [(2.9, 0.0), (6.0, 1 - 9.21 / 36)])
+def test_a_way_that_noise_does_not_explain_may_go_on(way: float, beyond: float) -> None:
+    """The early solution's errors are .5; the .99 quantile of two squared normal ones is 9.21."""
+    here = SimpleNamespace(theta=np.zeros(2), covariance=0.25 * np.eye(2))
+    there = SimpleNamespace(theta=np.array([way / 2 * 3.0, 0.0]))
+    whitened = SimpleNamespace(whitening=SimpleNamespace(transform=np.diag([3.0, 1.0])))
+    early, last = (
+        cast("Any", SimpleNamespace(state=state, model=whitened)) for state in (here, there)
+    )
+    found = moved_by_few(early, last)
+    assert found == pytest.approx(np.diag([beyond * (way / 2) ** 2, 0.0]), abs=1e-3)
 
 
 @pytest.mark.parametrize(
