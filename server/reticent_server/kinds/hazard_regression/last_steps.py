@@ -7,7 +7,6 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import chi2
 
 from reticent_server.domain.steps import (
     FloatArray,
@@ -42,11 +41,6 @@ _ALIGNED = 0.5
 """Of what a cut takes by public persons, in the directions that it is in: where age is the axis and
 few have the event these have hazards, and scores, that nobody has, and intervals are declined
 (nafld by age; without it they held .46).
-"""
-_SURELY_MOVED = 0.99
-"""Quantile of what noise makes of the way from the early to the last solution. Of transplant, whose
-year's coefficient a few who waited long decide, the way is beyond it by far at epsilon = 3 (10⁻⁴ to
-10⁻⁹ in four of six fits); of tables whose intervals hold in a tenth of fits, by little.
 """
 _REACH = 1.0  # change of the predictor of a person as far off as the cut, in a step
 _TINY = 1e-12  # of what is divided by
@@ -148,18 +142,6 @@ def allowed(fit: StandardFit, H: FloatArray, *, cut: FloatArray, unsure: float) 
     cut = W.T @ cut @ W
     taken = cut if fit.taken is None else fit.taken + cut
     return replace(fit, taken=taken, privacy=fit.privacy + cut + baseline)
-
-
-def moved_by_few(early: StepPlace, last: StepPlace) -> FloatArray:
-    """(k, k) of the solution in u, from that of the early steps, which cut more records, to that of
-    the last ones: where noise does not explain the way between them, as much of it again may be
-    beyond the last cut, less what noise may make of a way.
-    """
-    C = early.state.covariance
-    way = np.linalg.solve(last.model.whitening.transform.T, last.state.theta - early.state.theta)
-    squared = float(way @ np.linalg.solve(C, way))
-    beyond = 1 - float(chi2.ppf(_SURELY_MOVED, len(way))) / max(squared, _TINY)
-    return np.outer(way, way) * max(beyond, 0.0)
 
 
 def aligned(H: FloatArray, length: float, scores: FloatArray) -> FloatArray:

@@ -40,12 +40,7 @@ from reticent_server.fitting.whitening import Whitening
 from reticent_server.fitting.whole_newton import Whole
 from reticent_server.kinds.hazard_regression.early_steps import EarlySteps
 from reticent_server.kinds.hazard_regression.follow_up_table import RiskBaseline, RiskTableStep
-from reticent_server.kinds.hazard_regression.last_steps import (
-    LastSteps,
-    aligned,
-    allowed,
-    moved_by_few,
-)
+from reticent_server.kinds.hazard_regression.last_steps import LastSteps, aligned, allowed
 from reticent_server.kinds.hazard_regression.partial_budget import PartialBudget
 from reticent_server.kinds.hazard_regression.partial_score import FarWeights, FollowUpColumns
 from reticent_server.kinds.hazard_regression.person_passes import (
@@ -148,12 +143,12 @@ class PartialNewton:
         model = PersonsModel(
             whitening, over.reach**2, self.offset, 1.0, base.table, count, EARLY_STOP, weights
         )
-        steps = EarlySteps(over, self.budget)
-        early = yield from steps.run(steps.start(model, count, present=present))
+        early = EarlySteps(over, self.budget)
+        place = yield from early.run(early.start(model, count, present=present))
         measure = ScoreLengths(over, self.budget, self.coordinates, table.axis_cuts)
-        place, cuts, base = yield from measure.measured(self._later(early), base)
+        place, cuts, base = yield from measure.measured(self._later(place), base)
         whole, fit = yield from LastSteps(over, self.budget).run(place, cuts)
-        fit = self._allowed(fit, whole, early, base)
+        fit = self._allowed(fit, whole, base)
         bins = TimeBins(over, self.bins, self.budget.bins)
         binned = (yield from bins.scores(whole, fit)) if self.bins else None
         return self._finished(fit, whole.place, base, over.far, binned)
@@ -163,14 +158,11 @@ class PartialNewton:
         """Where follow-up stops in the last steps."""
         return _LAST_STOP if self.radius is None else EARLY_STOP
 
-    def _allowed(
-        self, fit: StandardFit, whole: Whole, early: StepPlace, base: RiskBaseline
-    ) -> StandardFit:
-        """With allowances for the cut, beside that of whole_newton, and for the baseline. early:
-        where the early steps led."""
+    def _allowed(self, fit: StandardFit, whole: Whole, base: RiskBaseline) -> StandardFit:
+        """With allowances for the cut, beside that of whole_newton, and for the baseline."""
         place, H = whole.place, whole.curvature.H
         scores = model_of(place).persons(place.direction, place.score).scores
-        cut = aligned(H, whole.cuts.score.length, scores) + moved_by_few(early, place)
+        cut = aligned(H, whole.cuts.score.length, scores)
         return allowed(fit, H, cut=cut, unsure=self._unlike_means**2 * base.unsure)
 
     @property

@@ -2,7 +2,6 @@
 """Hazard regressions by scores that are cut as a whole beside Cox's on the same tables."""
 
 import json
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +17,7 @@ from reticent_server.fitting.trust import words
 from reticent_server.kinds.hazard_regression import partial_newton
 from reticent_server.kinds.hazard_regression.follow_up_table import RiskBaseline
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
-from reticent_server.kinds.hazard_regression.last_steps import aligned, allowed, moved_by_few
+from reticent_server.kinds.hazard_regression.last_steps import aligned, allowed
 from reticent_server.kinds.hazard_regression.partial_score import (
     Followed,
     KnownBaseline,
@@ -276,19 +275,6 @@ def test_what_a_cut_takes_of_public_persons_is_in_a_direction() -> None:
     scores, H = np.array([[8.0, 0.0], [1.0, 1.0]]), 2 * np.eye(2)
     assert np.sqrt(aligned(H, 6.0, scores)) == pytest.approx(np.diag([0.5 * (2 / 2) / 2, 0.0]))
     assert aligned(H, 10.0, scores) == pytest.approx(np.zeros((2, 2)))
-
-
-@pytest.mark.parametrize(("way", "beyond"), [(2.9, 0.0), (6.0, 1 - 9.21 / 36)])
-def test_a_way_that_noise_does_not_explain_may_go_on(way: float, beyond: float) -> None:
-    """The early solution's errors are .5; the .99 quantile of two squared normal ones is 9.21."""
-    here = SimpleNamespace(theta=np.zeros(2), covariance=0.25 * np.eye(2))
-    there = SimpleNamespace(theta=np.array([way / 2 * 3.0, 0.0]))
-    whitened = SimpleNamespace(whitening=SimpleNamespace(transform=np.diag([3.0, 1.0])))
-    early, last = (
-        cast("Any", SimpleNamespace(state=state, model=whitened)) for state in (here, there)
-    )
-    found = moved_by_few(early, last)
-    assert found == pytest.approx(np.diag([beyond * (way / 2) ** 2, 0.0]), abs=1e-3)
 
 
 @pytest.mark.parametrize(
