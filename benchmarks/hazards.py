@@ -3,10 +3,9 @@
 how wide are they beside Cox's, and which of Cox's significant coefficients are lost?
 
 Tables of R's packages survival, boot and MASS, which Rscript writes (Debian: r-cran-survival,
-r-cran-boot, r-cran-mass). A table is sampled
-with replacement, up to N records where a size is named; Cox's regression (Breslow's ties) of the
-whole table is what intervals should hold, that of the sample what widths are compared with. The
-profile is the table's own quantiles and counts.
+r-cran-boot, r-cran-mass). A table is sampled with replacement, up to N records where a size is
+named; Cox's regression (Breslow's ties) of the whole table is what intervals should hold, that of
+the sample what widths are compared with. The profile is the table's own quantiles and counts.
 
     python -m benchmarks.hazards [table ...]        HAZARD_SAMPLES (20), HAZARD_EPSILONS (1,3,10),
     HAZARD_TARGET (likelihood), HAZARD_N (the table's size), HAZARD_OWN (1: intervals should hold

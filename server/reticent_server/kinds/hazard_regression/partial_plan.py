@@ -47,6 +47,7 @@ from reticent_server.fitting.whitening import unwhitened
 from reticent_server.fitting.whole_budget import WHOLE_STEPS
 from reticent_server.fitting.whole_scores import UNBOUNDED
 from reticent_server.kinds.hazard_regression.constant_terms import refuse_constant
+from reticent_server.kinds.hazard_regression.long_tails import long_tails
 from reticent_server.kinds.hazard_regression.offset import public_middle
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
@@ -56,7 +57,7 @@ from reticent_server.kinds.hazard_regression.partial_newton import (
     PartialNewton,
     slopes_whitening,
 )
-from reticent_server.kinds.hazard_regression.partial_report import partial_fit_result
+from reticent_server.kinds.hazard_regression.partial_report import LONG_TAILS, partial_fit_result
 from reticent_server.kinds.hazard_regression.partial_score import FollowUpColumns
 from reticent_server.kinds.hazard_regression.public_persons import PersonsModel, RiskTable
 from reticent_server.kinds.hazard_regression.report import HazardFit
@@ -196,16 +197,20 @@ class PartialPlan(Planned):
     def forecast(self) -> Mapping[str, Any]:
         """The slopes' privacy over sampling standard errors."""
         verdict = spread_verdict(self.own_profile).then(self.strata_verdict)
+        terms = [term.name for term in self.asked.design.terms]
         ratios = self.expected_ratios if verdict.intervals else np.full(self.sizes.size, np.inf)
+        long = [] if self.robust else long_tails(self.ground.coordinates, self.asked.design.terms)
+        told = [LONG_TAILS.format(names=", ".join(long))] if long else []
+        ratios = np.where(np.isin(terms, long), np.inf, ratios)
         return {
             "steps": self.budget.fit.steps,
             "shares": self.shares,
             "cuts": list(self.asked.cuts),
-            "terms": [term.name for term in self.asked.design.terms],
+            "terms": terms,
             "privacy_to_sampling": [
                 float(x) if x <= PLAIN_NOISE_ALONE.value else None for x in ratios
             ],
-            "notes": [*profile_notes(self.own_profile), *self.strata_verdict.sentences],
+            "notes": [*profile_notes(self.own_profile), *self.strata_verdict.sentences, *told],
         }
 
     @cached_property
@@ -272,7 +277,7 @@ class PartialPlan(Planned):
     def fitted(self, ground: PersonsGround) -> Generator[Step, tuple[Released, ...], HazardFit]:
         """The recipe after the profile."""
         found = yield from self.newton(ground).fit()
-        return partial_fit_result(self, found, ground.middle)
+        return partial_fit_result(self, found, ground)
 
 
 def expected_risk(fine: FollowUp, facts: DatasetFacts, count: float) -> RiskTable:

@@ -27,7 +27,7 @@ from reticent_server.kinds.hazard_regression.report import Baseline, HazardFit, 
 from reticent_server.kinds.hazard_regression.surv import Hazards
 
 if TYPE_CHECKING:
-    from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan
+    from reticent_server.kinds.hazard_regression.partial_plan import PartialPlan, PersonsGround
 
 ESTIMAND = (
     "Logarithms of hazard ratios that maximise Cox's partial likelihood (Breslow's for ties) of "
@@ -48,9 +48,11 @@ LONG_TAILS = (
 _UNBOUNDED = 1e300  # squared radius at which every record weighs 1
 
 
-def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) -> HazardFit:
-    """The result. middle: of the offsets."""
-    coding, fit = found.coding, found.fit
+def partial_fit_result(
+    plan: "PartialPlan", found: PartialFit, ground: "PersonsGround"
+) -> HazardFit:
+    """The result. ground: that the fit began with, which a question may have released itself."""
+    coding, fit, middle = found.coding, found.fit, ground.middle
     result = fit_result(
         coding,
         fit,
@@ -60,7 +62,7 @@ def partial_fit_result(plan: "PartialPlan", found: PartialFit, middle: float) ->
         instead=trust.OF_MEANS if found.far is None else "",
     )
     terms = found.coding.design.terms
-    long = [] if found.far is not None else long_tails(plan.ground.coordinates, terms)
+    long = [] if found.far is not None else long_tails(ground.coordinates, terms)
     if long:
         result |= trust.without_intervals(result, long)
         result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))
