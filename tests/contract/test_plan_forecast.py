@@ -5,11 +5,24 @@ import httpx
 import pytest
 
 import reticent
+from reticent_server.kinds.glm.families import FAMILIES
+from reticent_server.kinds.glm.query import GAUSSIAN
 from reticent_server.pipeline.services import Services
 from support.client.replying_server import DATASET
 from support.installations.small import Api, Installation, request_body, without_reader
 
 QUERY = {"kind": "linear_regression", "formula": "y ~ x + b"}
+MODELS = [
+    {"kind": "glm", "family": name, "formula": f"{'b' if name == 'binomial' else 'k'} ~ {right}"}
+    | more
+    for name in (*FAMILIES, GAUSSIAN)
+    for right, more in (
+        ("x", {}),
+        ("x - 1", {}),
+        ("x", {"tuning": "planned"}),
+    )
+]
+"""Each family with and without an intercept. A plan plans maximum likelihood as well."""
 TEST = {"kind": "hypothesis_test", "formula": "y ~ x", "hypothesis": ["x = 0"]}
 
 
@@ -40,6 +53,13 @@ def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
     there = planned(api, QUERY, privacy=privacy).json()["forecast"]
     largest = max(r for r in there["privacy_to_sampling"] if r is not None)
     assert largest == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize("query", MODELS, ids=lambda q: " ".join(map(str, [*q.values()][1:])))
+def test_every_family_has_a_plan(api: Api, query: dict[str, object]) -> None:
+    reply = planned(api, query, privacy={"epsilon": 50.0})
+    assert reply.status_code == 200, reply.text
+    assert 0 < reply.json()["precision"]["half_widths"][-1] < 5
 
 
 @pytest.mark.sample(4)

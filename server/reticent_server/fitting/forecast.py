@@ -32,10 +32,6 @@ from reticent_server.fitting.trust import BoolArray
 from reticent_server.fitting.trust.thresholds import EXPECTED_WAY
 from reticent_server.fitting.whitening import Whitening, on_average
 
-_SPREAD = 1.0
-"""Of a predictor: a plan's rows all have that of the start, where the law of a count may jump; over
-one unit of a link jumps are averaged."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
@@ -201,19 +197,9 @@ def _last_step(fit: NoisyNewton) -> _LastStep:
         scale = fit.scale.forecast(scale, fit.family.start, float(np.mean(variance)))
     A = np.asarray(np.linalg.inv(H))
     sampling = sandwich(A, model.meat(score, theta), n)
-    moved = A @ _unsure_scale(fit, step, theta)
+    moved = A @ fit.planned_scale_noise(step, theta)
     C = way.covariance + allowance_covariance(step.allowance / n, H) + np.outer(moved, moved)
     return _LastStep(fit, step, frame, relative, sd, C, sampling, scale)
-
-
-def _unsure_scale(fit: NoisyNewton, step: PlannedStep, theta: FloatArray) -> FloatArray:
-    """(q,) one standard deviation of the last mean score for noise in the scale
-    (fitting.scale)."""
-    part, before = fit.scale.part(), fit.budget.steps - 2
-    if part is None:
-        return np.zeros(len(theta))
-    seen = fit.sizes.expected_n / fit.passes.stride(max(before, 0))
-    return fit.scale.unsure(step.model, step.score, theta, planned_sd(part) / seen, _SPREAD)
 
 
 def _whitened(fit: NoisyNewton, n: float, ground: ExpectedGround) -> Whitening:

@@ -33,6 +33,7 @@ from reticent_server.fitting.curvature import StepView
 from reticent_server.fitting.filter import StepCurvature, no_correction, prior
 from reticent_server.fitting.identifiability import fit_directions
 from reticent_server.fitting.maps import on_lattice
+from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.passes import Passes
 from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.public.model import PublicModel
@@ -49,6 +50,9 @@ from reticent_server.numerics.matrices import power, symmetric
 
 LARGEST_THETA = 2.0**20
 """In standardised units: keeps a fit that noise has thrown off within the floats."""
+PREDICTOR_SPREAD = 1.0
+"""Of a link: a plan's rows all have the predictor of the start, where the law of a count may jump;
+over one unit jumps are averaged."""
 
 Fitting = Generator[Step, tuple[Released, ...], StandardFit]
 Approaching = Generator[Step, tuple[Released, ...], tuple[PublicModel, State, Contributions]]
@@ -94,6 +98,15 @@ class NoisyNewton:
         clip = sizes.gradient_clip(score.bound) / sizes.unit_rows
         reach = float(np.sqrt(sizes.radius_squared * score.curvature_bound))
         return PlannedStep(score, model, clip, reach)
+
+    def planned_scale_noise(self, last: "PlannedStep", direction: FloatArray) -> FloatArray:
+        """Returns one standard deviation (q,) of the last step's mean score for the noise that the
+        scale's last measurement is planned with (fitting.scale). direction: θ in u (q,)."""
+        part, before = self.scale.part(), self.budget.steps - 2
+        if part is None:
+            return np.zeros(self.sizes.size)
+        sd = self.passes.stride(max(before, 0)) * planned_sd(part) / self.sizes.expected_n
+        return self.scale.unsure(last.model, last.score, direction, sd, PREDICTOR_SPREAD)
 
     def approached(self, steps: int) -> Approaching:
         """After the whitening and the first `steps` steps, with the scale after each."""

@@ -186,6 +186,10 @@ class WholeNewton(NoisyNewton):
         taken = score.leaning(q, cut.beyond / n) * cut.excess
         return PlannedStep(score, wide, cut.length, reach, taken, cut.told)
 
+    def planned_scale_noise(self, last: PlannedStep, direction: FloatArray) -> FloatArray:  # noqa: ARG002
+        """None: the last scores have the same solution in units of any scale."""
+        return np.zeros(self.sizes.size)
+
     @property
     def _rank(self) -> float:
         return planned_rank(self.sizes, self.budget)

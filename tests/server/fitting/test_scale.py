@@ -10,8 +10,8 @@ import pytest
 
 from reticent_server.domain.steps import Released
 from reticent_server.fitting.curvature import LocalRows
-from reticent_server.fitting.forecast import _SPREAD
 from reticent_server.fitting.huber import MedianResidual
+from reticent_server.fitting.newton import PREDICTOR_SPREAD
 from reticent_server.fitting.scale import MeasuredScale
 from reticent_server.kinds.glm.families.base import FittedFamily, Start
 from reticent_server.kinds.glm.families.gamma import GAMMA
@@ -74,7 +74,7 @@ def test_in_a_plan_where_all_rows_have_one_predictor_jumps_of_a_law_are_averaged
     family, (X, _) = fitted("poisson"), drawn("poisson")
     found = [
         measured(family).unsure(
-            rows_of(X[:1024]), family.score(1.5), np.array([eta, 0.0]), SD, _SPREAD
+            rows_of(X[:1024]), family.score(1.5), np.array([eta, 0.0]), SD, PREDICTOR_SPREAD
         )[0]
         for eta in np.arange(0.4, 0.9, 0.05)
     ]
