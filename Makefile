@@ -52,8 +52,8 @@ INNER = $(addprefix tests/server/,access accounting api catalog chain domain eng
 SELECTED = $(if $(FAST),--one-case -m 'not audit and not slow' tests/client tests/kinds tests/privacy $(INNER),-m 'not audit' tests)
 
 # More processes than cores: some tests wait, for a deadline or for a process that they started.
-test: .venv/.test               ## the test suite; with FAST=1 a minute's selection of it
-	$(BIN)/python -m pytest -n 3 --dist worksteal $(SELECTED)
+test: .venv/.test               ## the test suite; with FAST=1 a minute's selection of it; NOISE_SEED=N shifts its seeds
+	$(BIN)/python -m pytest -n 3 --dist worksteal --noise-seed $(or $(NOISE_SEED),0) $(SELECTED)
 
 packages: .venv/.test           ## the wheels in empty environments, the image and the compose file's services
 	$(BIN)/python -m tools.packages

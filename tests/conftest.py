@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import core, settings
 
-from support import passed, sampling
+from support import passed, sampling, seeds
 from support.databases import postgresql
 from support.processes import chromium, memory, r_language
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from support.installations.small import Installation
 
 
-settings.register_profile("a busy machine", deadline=None, derandomize=True)
+settings.register_profile("a busy machine", deadline=None, database=None)
 settings.load_profile("a busy machine")
 os.environ.setdefault("TMPDIR", str(memory.folder()))
 SEED = pytest.StashKey[pytest.MonkeyPatch]()
@@ -37,6 +37,8 @@ SEED = pytest.StashKey[pytest.MonkeyPatch]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    words = "every seed of noise, tables and examples is shifted by N"
+    parser.addoption("--noise-seed", type=int, default=seeds.shift(), metavar="N", help=words)
     words = "another order of files, and of tests in each: that of this seed"
     parser.addoption("--one-case", action="store_true", help="of each test, one case")
     parser.addoption("--shuffle", type=int, metavar="SEED", help=words)
@@ -45,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # nothing that collection makes is garbage
+    os.environ[seeds.VARIABLE] = str(config.getoption("noise_seed"))
+    core.global_force_seed = seeds.shift()
     passed.pytest_configure(config)
 
 
@@ -70,6 +74,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
     _read_authorities_once()
     _compile_templates_once()
+
+
+def pytest_report_header() -> str:
+    return f"seeds are shifted by {seeds.shift()}: --noise-seed {seeds.shift()}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

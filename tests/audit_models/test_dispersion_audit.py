@@ -14,6 +14,7 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from support.fits.dispersion import TRUTH, estimated, made_up
 from support.fits.regressions import drive, whole
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 
@@ -34,7 +35,7 @@ def share_within(off: Any) -> float:
     ],
 )
 def test_intervals_of_a_dispersion_cover(n: int, epsilon: float, alpha: float) -> None:
-    rng, held, off, wider = np.random.default_rng(1), [], [], []
+    rng, held, off, wider = seeded(1), [], [], []
     for _ in range(REPLICATIONS):
         table = made_up(n, rng, alpha)
         found: Any = drive(estimated(table, rho_units(epsilon, 1e-6)).run(), whole(table)).result

@@ -15,6 +15,7 @@ from scipy import stats
 from reticent_server.accounting.conversions import rho_units
 from support.fits.glm import fitted, glm_table, planned, slopes
 from support.fits.regressions import drive, whole
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 SLACK = 2 * np.sqrt(0.95 * 0.05 / (2 * REPLICATIONS))
@@ -41,7 +42,7 @@ def coverage(family: Any, n: int, epsilon: Any, rng: np.random.Generator) -> tup
     ("n", "epsilon"), [(2_000, 1.0), (5_000, 1.0), (20_000, 0.2), (5_000, 4.0)]
 )
 def test_intervals_cover(family: str, n: int, epsilon: float) -> None:
-    found, ratio = coverage(family, n, epsilon, np.random.default_rng(1))
+    found, ratio = coverage(family, n, epsilon, seeded(1))
     print(f"{family} n={n} epsilon={epsilon:g} noise={ratio:.2f} coverage={found:.3f}")
     assert ratio < 3
     assert 0.93 - SLACK <= found <= 0.97 + SLACK, (found, ratio)
@@ -51,7 +52,7 @@ def test_intervals_cover(family: str, n: int, epsilon: float) -> None:
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
 def test_black_box_audit_of_a_coefficient(family: str) -> None:
     """3,000 fits a neighbour: the event is chosen on one half, Clopper–Pearson on the other."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     table = glm_table(family, 40, rng, p=1)
     other = {k: v.copy() for k, v in table.items()}
     table["x0"][0], table["y"][0] = 3.0, 1.0 if family == "binomial" else 40.0

@@ -26,6 +26,7 @@ from support.fits.glm import planned as glm_planned
 from support.fits.linear_plans import target_of
 from support.fits.regressions import drive, facts_of, numeric, plain_design, profile_of, whole
 from support.kinds.results import replied
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 COVERAGE, LEVEL, CONTAMINATED_LEVEL = (0.93, 0.97), (0.035, 0.065), 0.10
@@ -91,7 +92,7 @@ class Cell:
 
 
 def replicate(model: Any, n: int, epsilon: Any, contaminated: bool = False) -> Cell:
-    rng = np.random.default_rng((7000, MODELS.index(model), n, contaminated))
+    rng = seeded((7000, MODELS.index(model), n, contaminated))
     covered, p, robust, ratio = [], {"wald": [], "lr": [], "score": []}, [], 0.0
     for _ in range(REPLICATIONS):
         table = table_of(model, n, rng, contaminated)

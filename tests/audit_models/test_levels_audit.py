@@ -16,6 +16,7 @@ import pytest
 from reticent_server.accounting.conversions import rho_units
 from support.fits.categories import people, planned, truth
 from support.fits.regressions import drive, whole
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 INDEPENDENT = {"multinomial": 6, "ordinal": 3}
@@ -28,7 +29,7 @@ INDEPENDENT = {"multinomial": 6, "ordinal": 3}
     [(2_000, 4.0), (5_000, 1.0), (5_000, 4.0), (20_000, 0.25), (20_000, 1.0), (20_000, 4.0)],
 )
 def test_intervals_of_levels_cover(family: str, n: int, epsilon: float) -> None:
-    rng, held, wider, off = np.random.default_rng(1), [], [], []
+    rng, held, wider, off = seeded(1), [], [], []
     for _ in range(REPLICATIONS):
         table = people(rng, n, family)
         found: Any = drive(

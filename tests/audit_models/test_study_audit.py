@@ -17,6 +17,7 @@ import pytest
 from reticent_server.kinds.study.kind import Study
 from support.fits.regressions import drive
 from support.kinds.studies import numeric, planned, read, whole
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 COVERAGE = (0.93, 0.975)
@@ -48,7 +49,7 @@ def test_intervals_hold_what_they_promise(n: int, epsilon: float, uneven: bool) 
     query = Study(("y", "x0", "x1", "x2"), main=FORMULA)
     main, free = [], []
     for seed in range(REPLICATIONS):
-        data = table(n, np.random.default_rng(seed), uneven)
+        data = table(n, seeded(seed), uneven)
         study = read(query, drive(planned(data, COLUMNS, query, epsilon).run(), whole(data)).result)
         main.append(inside(study.main))
         free.append(inside(study.ols(FORMULA)))

@@ -21,6 +21,7 @@ from reticent_server.kinds.study.kind import KIND, Study
 from support.fits.panels import facts_of, pooled, within
 from support.fits.regressions import drive
 from support.kinds.studies import offer, persons_block, read
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "60"))
 LEAST = 0.93
@@ -64,7 +65,7 @@ CELLS = [
 
 
 def table(cell: Cell, seed: int) -> Any:
-    rng, N, m = np.random.default_rng(seed), cell.persons, cell.m
+    rng, N, m = seeded(seed), cell.persons, cell.m
     level = rng.normal(size=(N, 1))
     if cell.balanced:
         rows = np.full((N, 1), m)

@@ -13,6 +13,7 @@ import pytest
 
 from support.fits.regressions import boolean, linear_table, numeric
 from support.fits.replications import replicate
+from support.seeds import seeded
 
 REPLICATIONS = int(os.environ.get("AUDIT_REPLICATIONS", "200"))
 COVERAGE, LEVEL, LEAST_COVERAGE = (0.93, 0.97), (0.035, 0.065), 0.90
@@ -33,7 +34,7 @@ def clean(p: Any, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
 @pytest.mark.audit
 @pytest.mark.parametrize(("p", "n", "epsilon"), CELLS)
 def test_intervals_cover_and_wald_tests_keep_their_level(p: int, n: int, epsilon: float) -> None:
-    rng = np.random.default_rng((4000, p, n))
+    rng = seeded((4000, p, n))
     truth = np.array([0.0] + [1.0] * p)
     found = replicate(lambda: clean(p, n, rng), truth, epsilon, REPLICATIONS)
     print(
@@ -57,7 +58,7 @@ def test_intervals_cover_and_wald_tests_keep_their_level(p: int, n: int, epsilon
 
 @pytest.mark.audit
 def test_intervals_cover_with_dummies_and_heavy_tails() -> None:
-    rng, n = np.random.default_rng(41), 10_000
+    rng, n = seeded(41), 10_000
     columns = [numeric("x", -10, 10), boolean("d"), boolean("rare"), numeric("y", -500, 500)]
 
     def make() -> tuple[Any, Any]:

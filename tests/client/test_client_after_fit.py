@@ -14,13 +14,14 @@ import statsmodels.formula.api as smf
 
 import reticent
 from support.client.replying_server import release
+from support.seeds import seeded
 
 ROWS = 400
 
 
 @pytest.fixture(scope="module")
 def data() -> pd.DataFrame:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     x, w = rng.normal(size=ROWS), rng.uniform(1, 4, size=ROWS)
     g, h = rng.choice(["a", "b", "c"], ROWS), rng.choice(["u", "v"], ROWS)
     eta = 0.3 + 0.5 * x - 0.4 * np.log(w) + 0.6 * (g == "b") - 0.5 * (g == "c") + 0.3 * (h == "v")

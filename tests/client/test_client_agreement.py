@@ -10,6 +10,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 import reticent
 from reticent.results.agreement import kappa, weights_of
 from support.client.replying_server import release
+from support.seeds import seeded
 
 P = np.array([[0.3, 0.05, 0.02], [0.06, 0.2, 0.06], [0.01, 0.08, 0.22]])
 
@@ -28,7 +29,7 @@ def test_without_noise_kappa_is_the_textbook_s(kind: Any) -> None:
 @pytest.mark.parametrize("kind", [None, "quadratic"])
 def test_intervals_count_the_noise(kind: Any, total: bool) -> None:
     """Of 800 intervals of level .95, chances below 10⁻⁶ outside of .915 to .985 (binomial)."""
-    rng, W, n, sigma = np.random.default_rng(7), weights_of(3, kind), 1000, 12.0
+    rng, W, n, sigma = seeded(7), weights_of(3, kind), 1000, 12.0
     truth = kappa(P, 0.0, W, total=True).value
     held, errors, spread = [], [], []
     for _ in range(800):

@@ -12,13 +12,14 @@ from reticent_server.domain.results import result_json
 from reticent_server.kinds.binned_residuals.kind import KIND, BinnedResiduals
 from support.fits.regressions import drive
 from support.kinds import studies as plain
+from support.seeds import seeded
 
 EDGES = (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 COLUMNS = (plain.numeric("x", -6, 6), plain.boolean("y"))
 
 
 def table(seed: int, n: int = 4_000) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = np.clip(rng.normal(size=n), -6, 6)
     return {"x": x, "y": (rng.random(n) < probabilities(x)) * 1.0}
 

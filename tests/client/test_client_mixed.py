@@ -14,6 +14,7 @@ from reticent_server.kinds.study.kind import KIND, Study
 from support.fits.panels import facts_of, panel
 from support.fits.regressions import drive
 from support.kinds import studies as plain
+from support.seeds import seeded
 
 VARIABLES = ("y", "mean(y)", "x0", "mean(x0)", "x1", "mean(x1)", "own")
 TERMS = ("x0", "x1", "own")
@@ -23,7 +24,7 @@ FORMULA = "y ~ x0 + x1 + own"
 def persons(seed: Any, size: int, m: int, **how: Any) -> Any:
     """A panel with an intercept of every person and errors of variance 1; `own` is a person's."""
     table, absent = panel(seed, size, m, levels=False, correlation=0.0, **how)
-    own = np.random.default_rng(77).normal(size=size).repeat(m)
+    own = seeded(77).normal(size=size).repeat(m)
     return {**table, "y": (table["y"] + 0.4 * own) * ~absent, "own": own * ~absent}, absent
 
 

@@ -18,6 +18,7 @@ from reticent._pooled.study import load_pooled, pool
 from reticent_server.kinds.study.kind import Study as Question
 from support.client.studies import result_of
 from support.kinds.studies import read
+from support.seeds import seeded
 
 NAMES = ("y", "x", "w")
 SIZES = {"a": 4000, "b": 900, "c": 2500}
@@ -25,7 +26,7 @@ SIZES = {"a": 4000, "b": 900, "c": 2500}
 
 def site(seed: int, n: int, shift: float = 0.0) -> Any:
     """(n, 3): another mean of x and another intercept at each site."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, w, e = rng.normal(size=(3, n))
     x = x * (1 + shift / 4) + shift
     return np.column_stack([1 + shift + 0.5 * x - 0.3 * w + e, x, w])

@@ -23,6 +23,7 @@ from reticent._study.path_text import path_model
 from reticent_server.kinds.study.kind import Study as Question
 from support.client.studies import result_of
 from support.kinds.studies import read
+from support.seeds import seeded
 
 mpl.use("Agg")
 LAVAAN = json.loads((Path(__file__).parents[1] / "fixtures/lavaan.json").read_text("utf-8"))
@@ -33,7 +34,7 @@ MODELS = [model["model"] for model in LAVAAN["models"]]
 
 def table_with(covariance: Any, n: int = 301) -> Any:
     """Rows (n, m) that have this covariance (over n) exactly."""
-    rows = np.random.default_rng(4).normal(size=(n, len(covariance)))
+    rows = seeded(4).normal(size=(n, len(covariance)))
     rows -= rows.mean(axis=0)
     white = rows @ np.linalg.inv(np.linalg.cholesky(rows.T @ rows / n)).T
     return 3.0 + white @ np.linalg.cholesky(covariance).T
@@ -100,7 +101,7 @@ def test_the_fit_moves_as_its_derivative_says() -> None:
     model = path_model(MODELS[0], Columns(names), names, std_lv=True)
     S = structure(model)
     theta = fitted(S, start(S, model, K), K)
-    E = np.random.default_rng(1).normal(size=K.shape)
+    E = seeded(1).normal(size=K.shape)
     E = (E + E.T) * 1e-6
     after = fitted(S, theta, K + E)
     np.testing.assert_allclose(
@@ -111,7 +112,7 @@ def test_the_fit_moves_as_its_derivative_says() -> None:
 
 
 def test_a_gradient_in_moments_is_that_of_their_covariance() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     S, G, E = (A @ A.T for A in rng.normal(size=(3, 4, 4)))
     step = 1e-6
     moved = (_centred(S + step * E) - _centred(S - step * E)) / (2 * step)

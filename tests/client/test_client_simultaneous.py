@@ -10,6 +10,7 @@ from scipy import stats
 import reticent
 from reticent._simultaneous import critical_value
 from support.client.replying_server import COVARIANCE, release
+from support.seeds import seeded
 
 LEVELS = [0.5, 0.9, 0.95, 0.999]
 
@@ -37,7 +38,7 @@ def test_equally_correlated_estimates_against_simulation(p: int, rho: float) -> 
     """400,000 draws: a standard error of 3.4e-4, and the tolerance of six of them."""
     correlation = np.full((p, p), rho) + (1 - rho) * np.eye(p)
     c = critical_value(correlation, 0.95)
-    z = np.random.default_rng(1).multivariate_normal(np.zeros(p), correlation, 400_000)
+    z = seeded(1).multivariate_normal(np.zeros(p), correlation, 400_000)
     assert np.mean(np.abs(z).max(axis=1) <= c) == pytest.approx(0.95, abs=2e-3)
 
 
@@ -50,7 +51,7 @@ def test_dunnett_s_table() -> None:
 
 
 def test_the_same_covariance_gives_the_same_value_and_a_singular_one_gives_one() -> None:
-    X = np.random.default_rng(0).normal(size=(8, 4))
+    X = seeded(0).normal(size=(8, 4))
     first, second = (critical_value(X @ X.T, 0.95) for _ in range(2))
     assert first == second
     assert 1.96 < first < stats.norm.ppf(1 - 0.025 / 8)

@@ -10,6 +10,7 @@ from scipy.special import ndtr, ndtri
 
 from reticent.kinds.staggered_did import StaggeredDidResults
 from reticent.results.honest import DynamicEffects, relative_interval, smoothness_interval
+from support.seeds import seeded
 
 mpl.use("Agg")
 V = 0.01 * (np.eye(5) + 1.0)
@@ -132,7 +133,7 @@ def worst_trend(rng: Any, M: float) -> Any:
 def test_smooth_trends_bias_no_interval_beyond_its_level() -> None:
     """The interval is lᵀτ ± half: exact coverage of normal estimates at the trends
     that are worst."""
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     M, tau = 0.3, np.array([0.0, 0.0, 0.0, 1.0, 2.0])
     low, high = smoothness_interval(DynamicEffects(EFFECTS.times, tau, V), 1, M, 0.05)
     half, unit = (high - low) / 2, np.eye(5)

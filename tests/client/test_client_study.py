@@ -16,6 +16,7 @@ from reticent import InvalidFormula, NotEstimable
 from reticent_server.kinds.study.kind import Study as Question
 from support.client.studies import NAMES, result_of
 from support.kinds.studies import read
+from support.seeds import seeded
 
 mpl.use("Agg")
 N = 20_000
@@ -25,7 +26,7 @@ def records(seed: int = 3, n: Any = N, strength: float = 0.5) -> Any:
     """(n, 10) in the order of NAMES: x is endogenous, z1 and z2 are its instruments; the last four
     are dummies and products.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     w, z1, z2, hidden = rng.normal(size=(4, n))
     x = 3 + strength * (z1 + 0.5 * z2) + 0.4 * w + hidden
     level = rng.integers(0, 3, n)
@@ -307,7 +308,7 @@ def test_a_column_that_hardly_varies_has_no_correlation(table: Any) -> None:
 
 
 def test_a_correlation_that_few_records_decide_has_no_interval() -> None:
-    table = np.random.default_rng(3).normal(size=(N, len(NAMES)))
+    table = seeded(3).normal(size=(N, len(NAMES)))
     result = result_of(table, 0.0, 1)
     lost = [0.0] * len(result["terms"])
     lost[result["terms"].index("x")] = 0.3
@@ -322,7 +323,7 @@ def test_a_correlation_that_few_records_decide_has_no_interval() -> None:
 
 
 def test_components_and_factors(study: Any, table: Any) -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     loadings = np.array([0.9, 0.8, 0.7, 0.6])
     common = rng.normal(size=(N, 1))
     X = common * loadings + rng.normal(size=(N, 4)) * np.sqrt(1 - loadings**2)

@@ -13,6 +13,7 @@ import reticent
 from reticent.results.cell_fits import IDENTITY, LOGIT, CellDesign, fit_result
 from reticent.results.cell_table import CellTable
 from support.client.replying_server import release
+from support.seeds import seeded
 
 N = 20_000
 NUMBERS: dict[str, dict[str, float | None]] = {
@@ -54,7 +55,7 @@ def tables(counts: Any, sigma: float, total: float | None = N, **query: Any) -> 
 
 
 def noisy(seed: int, sigma: float) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     counts = rng.multinomial(N, shares()) + np.rint(rng.normal(0, sigma, 24))
     return counts - (counts.sum() - N) / 24
 
@@ -116,7 +117,7 @@ def test_shares_hold_the_population_as_often_as_they_say() -> None:
 
 def test_a_margin_has_the_noise_of_what_it_adds_up() -> None:
     """As drawn: noise of 24 cells on a public sum, then of 4 and of 1."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     z = rng.normal(0, 10.0, (4000, 24))
     z -= z.mean(axis=1, keepdims=True)
     table = CellTable(("a", "g", "y"), np.zeros((4, 3, 2)), 10.0, N)
@@ -161,7 +162,7 @@ def test_an_analysis_that_noise_displaces_has_no_interval() -> None:
 
 
 def test_a_condition_that_nobody_meets_has_no_shares() -> None:
-    z = np.random.default_rng(0).normal(0, 10.0, 24)
+    z = seeded(0).normal(0, 10.0, 24)
     found = tables(z, 10.0, None)
     for ask in (found.shares, found.plot, lambda names: found.fit(lambda _: [0.0], names)):
         with pytest.raises(reticent.InvalidQuery, match="noise hides how many"):

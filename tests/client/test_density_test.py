@@ -8,6 +8,7 @@ import pytest
 
 from reticent.kinds.histogram import Histogram
 from reticent.results.density_test import DensityTest, density_test
+from support.seeds import seeded
 
 EDGES = np.linspace(-1, 1, 41)
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
@@ -16,7 +17,7 @@ SD = 6.0
 
 def simulated(seed: int, jump: float) -> DensityTest:
     """Of a bent density, and `jump` of it more from 0 on."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     expected = 200 * (1 + 0.5 * MIDDLES - 0.4 * MIDDLES**2) * (1 + jump * (MIDDLES > 0))
     counts = rng.poisson(expected) + rng.normal(0, SD, len(MIDDLES))
     return density_test(EDGES, counts, SD, 0.0, 0.8)

@@ -8,6 +8,7 @@ import pytest
 from scipy.special import ndtri
 
 from reticent.results.fuzzy import FuzzyEffect, Jump, fuzzy_effect
+from support.seeds import seeded
 
 Z = float(ndtri(0.975))
 CASES = [
@@ -51,7 +52,7 @@ def test_a_jump_without_an_interval_leaves_every_effect(lost: Jump) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("correlation", [-1.0, 0.0, 1.0])
 def test_intervals_cover_whatever_the_covariance_is(correlation: float) -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     J, D, theta = Jump(1.0, 0.2, 0.1), Jump(0.5, 0.1, 0.05), 2.0
     u, v, e, f = rng.normal(size=(4, 1500))
     w = correlation * u + np.sqrt(1 - correlation**2) * v

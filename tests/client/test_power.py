@@ -22,6 +22,7 @@ from reticent_server.kinds.t_test.kind import TTest
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import offer, people_facts
+from support.seeds import seeded
 from support.tables import follow_up
 
 N = 2000
@@ -117,7 +118,7 @@ def tables(seed: int) -> dict[str, Any]:
     """d = .25 between the groups of b, f = .1 between those of g, a correlation of .1 of y and
     x.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     b, g = (rng.integers(0, k, N).astype(float) for k in (2, 3))
     x = np.clip(rng.normal(size=N), -5, 5)
     y = rng.normal(size=N) + 0.25 * (b - 0.5) + 0.1 * np.sqrt(1.5) * (g - 1)

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from reticent_server.cli.dataset_load import load_dataset
 from support.databases.migrated import SetClock
 from support.installations.small import Api, _add_analyst, opened
+from support.seeds import seeded
 
 N = 240
 SCHEMA = """\
@@ -59,7 +59,7 @@ def api(installation_template: Any, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def odd_rows() -> Any:
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     x = rng.normal(size=N).clip(-4, 4)
     lines = ["y,x,flat,g,k,zero,sign,never"]
     for i in range(N):

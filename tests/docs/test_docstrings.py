@@ -5,7 +5,6 @@ import doctest
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import matplotlib as mpl
@@ -14,6 +13,7 @@ import pytest
 import reticent
 from support.documents.code_blocks import prepare
 from support.documents.session import session
+from support.seeds import seeded_random
 
 mpl.use("Agg")
 ADDRESS = "http://127.0.0.1:8000"
@@ -72,7 +72,7 @@ def write_clinic(place: Path) -> None:
     columns = "{" + ", ".join(f"{name}: {kind}" for name, kind in kinds.items()) + "}"
     unit = "{column: person, max_rows: 3}"
     (place / "clinic.yaml").write_text(f"unit: {unit}\ncolumns: {columns}\n")
-    rng = Random(1)
+    rng = seeded_random(1)
     rows = []
     for person in range(3000):
         own = rng.gauss(0, 4)

@@ -11,6 +11,8 @@ from benchmarks.gauntlet.replies import Estimates
 from benchmarks.gauntlet.summary import fit_line, gathered
 from benchmarks.gauntlet.targets import WholeTableTarget
 
+from support.seeds import seeded
+
 RUNS, TERMS = 24, ("a", "b", "c")
 
 
@@ -18,7 +20,7 @@ def replies(
     bias: float = 0.0, error: float = 1.0, estimable: bool = True, seed: int = 0
 ) -> list[Any]:
     """Estimates of 0 with sampling standard errors 1, half of whose variance is noise."""
-    rng, q = np.random.default_rng(seed), len(TERMS)
+    rng, q = seeded(seed), len(TERMS)
     return [
         Estimates(
             TERMS,
@@ -88,7 +90,7 @@ def test_limits_hold_for_fits_whose_coefficients_all_go_together(runs: int) -> N
     """At the edge of a goal one coefficient in ten is outside, in all coefficients of a fit at
     once.
     """
-    rng = np.random.default_rng(runs)
+    rng = seeded(runs)
     shares = (rng.random((20_000, runs)) < goals.LEAST_COVERAGE).mean(axis=1)
     assert not any(goals.coverage_verdict(c, runs).missed for c in np.unique(shares))
     roots = np.sqrt(np.mean((goals.RMS_Z[1] * rng.normal(size=(20_000, runs))) ** 2, axis=1))

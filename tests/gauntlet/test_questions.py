@@ -19,10 +19,11 @@ from benchmarks.gauntlet.report import number
 from benchmarks.gauntlet.run import asked, run
 
 from reticent_server.kinds.linear_regression.target import noise_free_fit
+from support.seeds import seeded
 
 
 def frame() -> Any:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     x = rng.normal(size=3_000)
     found = Frame().put("x", x, -10, 10).put("y", 2 * x + rng.normal(size=3_000), -50, 50)
     c = rng.normal(size=3_000)
@@ -53,7 +54,7 @@ def test_a_factor_s_levels_are_by_frequency_or_as_they_are_given() -> None:
 
 
 def test_a_sample_keeps_missing_cells_apart() -> None:
-    table = frame().of({"m", "y"}).sample(np.random.default_rng(1), 500)
+    table = frame().of({"m", "y"}).sample(seeded(1), 500)
     block = table.block()
     table.close()
     assert block.missing["m"].sum() == np.isnan(table.arrays["m"]).sum() > 0

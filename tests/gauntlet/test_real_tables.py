@@ -13,6 +13,7 @@ from benchmarks.real_tables.reasons import reasons
 from benchmarks.real_tables.textbook import Textbook, textbook
 
 from reticent_server.fitting.trust import words
+from support.seeds import seeded
 
 TARGET = Textbook(("a", "b"), np.array([1.0, 2.0]), np.array([0.1, 0.1]))
 
@@ -79,7 +80,7 @@ def test_a_reply_says_which_rule_declines(warning: str, noise: float, reason: st
 
 
 def test_a_folder_names_its_models_and_the_textbook_is_least_squares(tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     x, g = rng.normal(size=400), rng.choice(["u", "v"], 400)
     y = 1 + 2 * x + 3 * (g == "v") + rng.normal(size=400)
     lines = [f"{a},{b},{c}" for a, b, c in zip(y, x, g, strict=True)]

@@ -29,6 +29,7 @@ from support.attacks.recorder import Served
 from support.documents.code_blocks import ROOT
 from support.installations.small import Api, Installation, opened, request_body
 from support.kinds.examples import QUERIES
+from support.seeds import seeded
 
 EXAMPLES = list(QUERIES)
 DEGENERATE = {
@@ -129,7 +130,7 @@ def test_bad_input_is_a_problem_that_costs_nothing(api: Api, name: str) -> None:
 def test_a_degenerate_table_has_an_answer(shared: Services, name: str, shape: str) -> None:
     """A reply or No Reply: that a fit fails on a table would tell of the table."""
     facts = shared.catalog.facts("people")
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     values = {c.name: DEGENERATE[shape](facts.n, rng) for c in facts.schema.columns}
     columns = {c.name: np.clip(values[c.name], c.lower, c.upper) for c in facts.schema.columns}
     masks = {

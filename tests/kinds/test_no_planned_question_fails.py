@@ -30,6 +30,7 @@ from reticent_server.web.bodies import RequestBody
 from support.attacks.recorder import Served
 from support.installations.small import Installation, copied, opened
 from support.kinds.examples import QUERIES, TWO_COLUMNS, with_second_clusters
+from support.seeds import seeded
 
 N = 40
 FAR = (0.0, 5e-324, 1e-300, -1e-18, 1e-18, 1e-9, -1.0, 1 - 1e-16, 1e9, 1e18, -1e300, 1e300)
@@ -115,7 +116,7 @@ def planned(facts: DatasetFacts, query: Any, epsilon: float, delta: float) -> Pl
 
 def table(facts: DatasetFacts, number: int) -> dict[str, Any]:
     """Constant; at both ends; or spread over the bounds: in turn."""
-    rng, every = np.random.default_rng(number), {}
+    rng, every = seeded(number), {}
     for c in facts.schema.columns:
         at = (np.zeros(N), np.arange(N) % 2, rng.random(N))[number % 3]
         values = c.lower + at * (c.upper - c.lower)

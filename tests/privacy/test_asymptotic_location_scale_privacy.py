@@ -20,6 +20,7 @@ from reticent_server.numerics.proposal2_convex import (
     within,
 )
 from support.attacks.influence import excess_of_balls
+from support.seeds import seeded
 
 N = 3000
 LAWS = ("normal", "exponential", "heavy", "two groups")
@@ -40,7 +41,7 @@ def part_of(c: float = 1.5, **more: Any) -> AsymptoticLocationScale:
 
 def records(law: Any, c: Any, n: Any = N, seed: int = 1) -> Any:
     """(1, n), about a tenth of a scale away from where the solver starts."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     z = {
         "normal": lambda: rng.normal(size=n),
         "exponential": lambda: rng.exponential(size=n),
@@ -99,7 +100,7 @@ def _moved(z: Any, y: Any, h: Any, c: Any, base: Any) -> tuple[Any, Any]:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("law", LAWS)
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(law: str) -> None:
-    part, rng, farthest = part_of(), np.random.default_rng(3), 0.0
+    part, rng, farthest = part_of(), seeded(3), 0.0
     delta = part.delta / DELTA_UNITS
     for seed in range(2):
         rows = records(law, part.tuning, seed=seed)

@@ -15,6 +15,7 @@ from reticent_server.mechanisms import asymptotic_fit
 from reticent_server.numerics.convex_fit import records_within, second_moments
 from reticent_server.numerics.smooth_p_value import p_value_noise
 from support.attacks.influence import Q, excess, excess_of_balls, extreme, with_responses
+from support.seeds import seeded
 
 N = 4000
 LOSSES = ("huber", "logistic")
@@ -51,7 +52,7 @@ def table(rng: np.random.Generator, loss: Any, skewed: bool = False) -> Any:
 def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
     loss: str, skewed: bool
 ) -> None:
-    rng, part = np.random.default_rng(5), part_of(loss)
+    rng, part = seeded(5), part_of(loss)
     delta, farthest = part.delta_fit / DELTA_UNITS, 0.0
     for _ in range(2):
         rows = table(rng, loss, skewed)
@@ -74,7 +75,7 @@ def test_neighbours_of_well_conditioned_tables_are_as_close_as_is_charged(
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_scales_are_those_of_the_formulas(loss: str) -> None:
-    rows, part = table(np.random.default_rng(3), loss), part_of(loss)
+    rows, part = table(seeded(3), loss), part_of(loss)
     found = asymptotic_fit.measure(part, rows)
     w = rows[0] * np.minimum(1.0, 2.5 / (rows[3:] ** 2).sum(axis=0))
     eta = rows[2] + found.theta @ rows[3:]
@@ -99,7 +100,7 @@ def test_a_p_value_s_noise_is_for_the_record_that_moves_its_contrast_most(loss: 
     """One record along M⁻¹a, with the largest score: what it moves aᵀϑ by is what the noise is made
     for.
     """
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     part = part_of(loss, contrasts=((1.0, 1.0), (0.8, -1.0)), epsilon_test=100 * EPSILON_UNITS)
     rows = with_responses(rng, loss, rng.normal(size=(Q, N)))
     theta = asymptotic_fit.measure(part, rows).theta
@@ -154,7 +155,7 @@ def test_the_noise_is_of_its_scale_and_of_no_other() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss: str) -> None:
-    rng, part = np.random.default_rng(4), part_of(loss)
+    rng, part = seeded(4), part_of(loss)
     good = table(rng, loss)
     collinear = good.copy()
     collinear[4] = 1.0
@@ -169,7 +170,7 @@ def test_it_always_replies_within_public_bounds_and_shows_no_scale(loss: str) ->
 
 @pytest.mark.slow
 def test_the_noise_that_is_drawn_is_the_noise_that_was_measured() -> None:
-    rng, part = np.random.default_rng(7), part_of("huber", epsilon_fit=20 * EPSILON_UNITS)
+    rng, part = seeded(7), part_of("huber", epsilon_fit=20 * EPSILON_UNITS)
     rows = table(rng, "huber")[:, :800]
     found = asymptotic_fit.measure(part, rows)
     draws = [asymptotic_fit.release(part, Private(rows)).values[:Q] for _ in range(60)]

@@ -16,6 +16,7 @@ from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
 from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import released
+from support.seeds import seeded
 
 QUERIES = {
     "linear": BinnedResiduals("y ~ x", (1.0, 1.0), scale=1.0),
@@ -69,7 +70,7 @@ def test_sums_attain_what_is_charged(name: Any, max_rows: Any) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: Any, seed: Any) -> None:
     plan, found = steps(name, 3)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     extreme, table = extremes(), people(12, seed)
     chosen = rng.integers(len(extreme["y"]), size=3)
     other = {k: np.concatenate([extreme[k][chosen], v[3:]]) for k, v in table.items()}

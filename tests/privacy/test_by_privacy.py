@@ -21,6 +21,7 @@ from support.fits.regressions import totals, whole
 from support.kinds.named_tests import PEOPLE, offer, people
 from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import facts_of, numeric
+from support.seeds import seeded
 
 POSITIVE = numeric("p", 0.0, 8.0)
 COLUMNS = (*PEOPLE, POSITIVE)
@@ -100,7 +101,7 @@ def test_a_persons_rows_may_lie_in_several_groups(name: str, seed: int) -> None:
     """Three rows of a person replaced by any others: whatever the other records are."""
     plan = planned(name, 3)
     step = next(plan.run())
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     table = people(12, seed)
     table["p"] = np.clip(table["y"], 0, 8)
     extreme = extreme_records()

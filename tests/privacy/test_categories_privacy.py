@@ -19,6 +19,7 @@ from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.categories import people, planned
 from support.fits.regressions import drive, totals, whole
+from support.seeds import seeded
 
 RHO = 10**11
 N = 400
@@ -26,7 +27,7 @@ FAMILIES = ("multinomial", "ordinal")
 
 
 def data_of(seed: Any, family: Any) -> Any:
-    return people(np.random.default_rng(seed), N, family)
+    return people(seeded(seed), N, family)
 
 
 def steps_of(plan: Any, data: Any) -> Any:
@@ -80,7 +81,7 @@ def test_each_bound_is_attained_and_not_exceeded(family: Any) -> None:
     that some record's length is the radius, and slopes go from 0, where levels are alike, to where
     one is certain.
     """
-    data, rng, largest = data_of(1, family), np.random.default_rng(2), np.zeros(3)
+    data, rng, largest = data_of(1, family), seeded(2), np.zeros(3)
     step = newton_steps(planned(data, RHO, family), data)[-1]
     pool = whole(records(np.linspace(-6, 6, 161), (0.0, 1.0, 4.0)))
     for trial in range(24):
@@ -99,7 +100,7 @@ def test_the_laws_bounds_hold_for_every_probability(levels: int) -> None:
     """By brute force over laws of levels: shares from even to one level certain, gaps from narrow
     to wide.
     """
-    rng, law, worst = np.random.default_rng(4), Multinomial(levels), np.zeros(2)
+    rng, law, worst = seeded(4), Multinomial(levels), np.zeros(2)
     for width in (0.5, 2.0, 8.0):
         at = Latent(width * rng.normal(size=(levels - 1, 4000)), np.zeros(0))
         p, s = law.cells(at)
@@ -148,7 +149,7 @@ def test_sums_do_not_depend_on_the_blocks(family: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_steps_together_lose_no_more_than_is_charged(family: Any) -> None:
-    rng, worst, pool = np.random.default_rng(1), 0.0, records()
+    rng, worst, pool = seeded(1), 0.0, records()
     for seed in range(2):
         data = data_of(seed, family)
         plan = planned(data, RHO, family)

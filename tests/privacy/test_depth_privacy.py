@@ -20,6 +20,7 @@ from reticent_server.mechanisms import depth_draw, depth_proposals, ptr
 from reticent_server.numerics.depth_certificate import MOST_LEVELS, Certificate
 from support.attacks.pass_probabilities import pass_probability
 from support.attacks.selection_laws import probabilities
+from support.seeds import seeded
 
 SCALES = ("iqr", "mad", "trimmed")
 DELTA = 1e-3
@@ -79,7 +80,7 @@ def measured(part: Any, data: Any, reach: Any) -> Any:
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("tables", [6, pytest.param(350, marks=pytest.mark.audit)])
 def test_certificates_shift_and_margins_have_sensitivity_one(scale: str, tables: int) -> None:
-    rng, part, pairs, seen = np.random.default_rng(tables), part_of(2, scale), 0, set()
+    rng, part, pairs, seen = seeded(tables), part_of(2, scale), 0, set()
     for _ in range(tables):
         data = table(rng, 2, int(rng.integers(40, 1500)))
         here, margin = certificate(part, data), margin_of(part, data)
@@ -131,7 +132,7 @@ def grid_of(data: Any, d: Any) -> Any:
 @pytest.mark.parametrize("d", [1, 2])
 def test_neighbours_are_as_close_as_their_certificate_says(scale: str, d: int) -> None:
     """The exact hockey-stick at E_0, by summation on a grid; and E_0 is not far from needed."""
-    rng, part, tightest = np.random.default_rng(5 + d), part_of(d, scale), 0.0
+    rng, part, tightest = seeded(5 + d), part_of(d, scale), 0.0
     for _ in range(12):
         data = table(rng, d, int(rng.integers(60, 400)))
         bound = certificate(part, data).bound(0, part.etas[0])
@@ -315,7 +316,7 @@ def test_good_and_bad_settings_together_cost_what_is_charged() -> None:
     cost = depth_draw.cost(part)
     epsilon, delta = cost.epsilon / EPSILON_UNITS, cost.delta / DELTA_UNITS
     assert epsilon == 2.5
-    rng, worst = np.random.default_rng(1), 0.0
+    rng, worst = seeded(1), 0.0
     for _ in range(600):
         margins = np.sort(rng.integers(0, 9, 3))
         others = np.maximum(margins + rng.integers(-1, 2, 3), 0)
@@ -335,7 +336,7 @@ def test_the_cost_counts_choice_test_and_draw() -> None:
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
     part = part_of(2, scale, etas=(10.0,), test=4.0, drawing=4.0, delta=1e-9)
     for _ in range(5):
@@ -350,7 +351,7 @@ def test_releases_reply_where_it_is_safe_and_are_silent_where_not(scale: str) ->
 
 @pytest.mark.slow
 def test_a_private_choice_prefers_the_largest_safe_eta() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     data = np.rint(10_000 * rng.normal(size=(2, 4000)))
     part = part_of(2, "trimmed", etas=(4000.0, 40.0, 20.0), choice=2.0, test=2.0, drawing=2.0)
     chosen = [depth_draw.release(part, Private(data)).values[-1:] for _ in range(40)]
@@ -367,7 +368,7 @@ def test_a_test_that_passes_by_chance_where_a_scale_is_0_is_silent(
     monkeypatch.setattr(ptr, "passes", lambda *_: True)
     part = part_of(2, scale)
     assert not depth_draw.release(part, Private(np.zeros((2, 40)))).passed
-    some = np.rint(1000 * np.random.default_rng(0).normal(size=(2, 40)))
+    some = np.rint(1000 * seeded(0).normal(size=(2, 40)))
     assert depth_draw.release(part, Private(some)).passed
 
 
@@ -390,7 +391,7 @@ def degenerate(rng: np.random.Generator, d: Any, n: int) -> Any:
 @pytest.mark.parametrize("tables", [20, pytest.param(3000, marks=pytest.mark.audit)])
 def test_where_there_is_a_margin_there_is_a_draw(tables: int) -> None:
     """Scales a million million times apart: once the test has passed, nothing can fail."""
-    rng, found = np.random.default_rng(tables), 0
+    rng, found = seeded(tables), 0
     lattice = Lattice(-(2.0**39), 1.0, 2**40)
     for _ in range(tables):
         d, n = int(rng.choice([2, 3, 5, 8])), int(rng.integers(30, 120))

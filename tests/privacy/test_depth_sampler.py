@@ -24,6 +24,7 @@ from reticent_server.numerics.simplex_envelope import (
     largest_volume,
     simplex_of,
 )
+from support.seeds import seeded
 
 ETA = Fraction(3)
 UNIT = 10**6  # steps in a scale: rounding to whole steps is then far below a bin
@@ -34,7 +35,7 @@ CELLS = {1: 4000, 2: 400, 3: 105}
 
 def program_of(name: Any, d: Any) -> Program:
     """Directions with locations and scales: the shapes that could go wrong."""
-    rng = np.random.default_rng(d)
+    rng = seeded(d)
     directions = np.rint(64 * rng.normal(size=(max(12, 2 * d), d))).astype(np.int64)
     if name == "few":
         directions = np.vstack([np.eye(d, dtype=np.int64), np.arange(1, d + 1)])
@@ -181,7 +182,7 @@ def test_numbers_that_begin_with_four_bits_are_refined_to_the_same_law(
     """
     program = program_of("plain", 2)
     law = target(program, envelope(program, optimum_of(program), float(ETA)), ETA)
-    rng, found = np.random.default_rng(5), []
+    rng, found = seeded(5), []
     asked = []
     more = Bits.more
     monkeypatch.setattr(Bits, "more", lambda bits: asked.append(bits.count) or more(bits))
@@ -201,7 +202,7 @@ def test_a_point_that_64_bits_leave_open_is_drawn_with_more(d: int) -> None:
     """
     program, eta = program_of("plain", d), Fraction(1, 2**60)
     law = target(program, envelope(program, optimum_of(program), float(eta)), eta)
-    words = np.random.default_rng(d).integers(2**62, 2**63, (200, d + 2)).tolist()
+    words = seeded(d).integers(2**62, 2**63, (200, d + 2)).tolist()
     found = [depth_proposals.decided(law, Bits(tuple(row), 64)) for row in words]
     kept = [row for row, point in zip(words, found, strict=True) if point is not None]
     assert len(kept) > 20
@@ -242,7 +243,7 @@ def test_every_decision_is_that_of_the_definition(name: str, d: int) -> None:
     program = program_of(name, d)
     under = SIMPLICES["bounded"](program, optimum_of(program))
     law = target(program, under, ETA, denominator=7)
-    words = np.random.default_rng(d).integers(0, 2**64, (d + 2, 300), dtype=np.uint64)
+    words = seeded(d).integers(0, 2**64, (d + 2, 300), dtype=np.uint64)
     possible = depth_proposals.possible(law, words)
     counts = [0, 0]
     for column, maybe in zip(words.T.tolist(), possible.tolist(), strict=True):
@@ -296,7 +297,7 @@ def test_every_whole_point_near_a_draw_is_reached_by_neighbours_too(eta: float) 
     """In one dimension x = c ± sE/η: for any whole point there are bits that lead to it, on both
     tables; a float64 uniform leads to one in hundreds where the scale is 2⁵³ steps.
     """
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     data = np.rint(2.0**20 * rng.normal(size=(1, 1000)))
     other = data.copy()
     other[0, 0] = 2.0**30
@@ -346,8 +347,8 @@ def test_simplices_lie_under_the_outlyingness() -> None:
             assert min(simplex.shares) > 0
             assert sum(simplex.shares) == 1
             D = np.array([[float(v) for v in edge] for edge in simplex.edges])
-            E = np.random.default_rng(1).exponential(size=(4, 2000))
-            E[np.random.default_rng(2).integers(0, 4, 2000), np.arange(2000)] = 0
+            E = seeded(1).exponential(size=(4, 2000))
+            E[seeded(2).integers(0, 4, 2000), np.arange(2000)] = 0
             x = np.array([float(v) for v in simplex.centre])[:, None] + D.T @ E
             h = float(simplex.lowest) + E.sum(axis=0)
             assert np.all(h <= outlyingness(program, x) + 1e-9 * np.abs(h))
@@ -369,7 +370,7 @@ def test_the_best_simplex_keeps_at_least_as_many() -> None:
 @pytest.mark.parametrize("eta", [0.01, 5.0, 300.0])
 def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
     """Z_h of the bounded simplex, against a lower bound of Z_O: (1.02 e (d + ηf*))^d."""
-    rng = np.random.default_rng(d)
+    rng = seeded(d)
     for scales in (np.ones(30), 10.0 ** rng.uniform(0, 6, 30)):
         directions = np.rint(64 * rng.normal(size=(30, d))).astype(np.int64)
         m = [int(v) for v in UNIT * rng.normal(size=30)]
@@ -387,7 +388,7 @@ def test_proposals_are_as_few_as_is_proved(d: int, eta: float) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("d", [5, 8])
 def test_many_dimensions_keep_enough_of_the_proposals(d: int) -> None:
-    rng = np.random.default_rng(d)
+    rng = seeded(d)
     data = np.rint(1e6 * rng.normal(size=(d, 4000)))
     directions = np.rint(1024 * rng.normal(size=(300, d))).astype(np.int64)
     found = IqrProjections.measure(data, directions.astype(float), 1)
@@ -403,7 +404,7 @@ def test_degenerate_scales_have_a_draw() -> None:
     """Columns that repeat each other, whole columns of one value but for a few, scales 10¹²
     apart.
     """
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     for d in (2, 3, 5, 8):
         directions = np.vstack([np.eye(d), rng.normal(size=(3 * d, d))])
         directions = np.rint(64 * directions).astype(np.int64)

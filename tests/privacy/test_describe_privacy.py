@@ -19,6 +19,7 @@ from support.fits.regressions import whole
 from support.kinds.named_tests import PEOPLE, offer, people, people_facts
 from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import facts_of
+from support.seeds import seeded
 
 QUERIES = {
     "all columns": Describe(),
@@ -78,7 +79,7 @@ def test_no_two_records_are_farther_apart_than_is_charged(name: Any, pairs: int)
     plan = planned(name)
     step = next(plan.run())
     records = extremes()
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for i, j in rng.integers(len(records), size=(pairs, 2)):
         assert loss(step, records[i], records[j], rng.random(2) < 0.3) <= plan.rho
 
@@ -87,7 +88,7 @@ def test_no_two_records_are_farther_apart_than_is_charged(name: Any, pairs: int)
 def test_a_persons_rows_may_lie_in_several_groups(seed: Any) -> None:
     plan = planned("by group", 3)
     step = next(plan.run())
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     table, records = people(12, seed), extremes()
     chosen = [records[k] for k in rng.integers(len(records), size=3)]
     other = {k: np.concatenate([*(r[k] for r in chosen), v[3:]]) for k, v in table.items()}

@@ -18,6 +18,7 @@ from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import facts, offer, people
 from support.kinds.recipes import released
+from support.seeds import seeded
 
 QUERIES = {
     "lines": Discontinuity("y", "x", 0.0, 3.0),
@@ -83,7 +84,7 @@ not reach every cut, and the ends of a declared range not quite.
 @pytest.mark.parametrize("seed", range(3))
 def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: str, seed: int) -> None:
     plan, found = steps(name, known=False)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     extreme, table = extremes(), people(12, seed)
     chosen = rng.integers(len(extreme["y"]), size=1)
     other = {k: np.concatenate([extreme[k][chosen], v[1:]]) for k, v in table.items()}

@@ -45,6 +45,7 @@ from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tr
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer, people
 from support.kinds.recipes import facts_of
+from support.seeds import seeded
 
 RHO = 10**9
 FOUR = Grid(1.0, 4.0, integers=True)
@@ -133,7 +134,7 @@ def test_a_record_that_moves_or_is_replaced_loses_no_more_than_the_charge_and_on
 
 def test_rows_of_one_unit_in_many_groups_lose_no_more_than_the_charge() -> None:
     for name, seed in product(PARTS, range(8)):
-        step, rng = by_group(name, 3), np.random.default_rng(seed)
+        step, rng = by_group(name, 3), seeded(seed)
         one, other = (
             whole(
                 {
@@ -348,7 +349,7 @@ def test_every_step_of_a_fit_by_group_loses_no_more_than_it_is_charged(name: str
     table = people(600, 3)
     trace = drive(plan.run(), whole(table))
     assert sum(map(registry.rho, trace.steps)) == plan.rho <= max(offer(2).rho, plan.rho)
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     for step in trace.steps:
         if any(isinstance(part, QuantileTree) for part in step.parts):
             continue

@@ -16,12 +16,13 @@ from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.dispersion import estimated, made_up
 from support.fits.regressions import drive, totals, whole
+from support.seeds import seeded
 
 RHO, N = 10**12, 400
 
 
 def steps_of(seed: int, **more: Any) -> Any:
-    table = made_up(N, np.random.default_rng(seed))
+    table = made_up(N, seeded(seed))
     return table, drive(estimated(table, RHO, **more).run(), whole(table)).steps
 
 
@@ -97,7 +98,7 @@ def test_sums_do_not_depend_on_the_blocks() -> None:
 def test_all_steps_together_lose_no_more_than_is_charged() -> None:
     pool, worst = records(), 0.0
     for seed in range(2):
-        table = made_up(N, np.random.default_rng(seed))
+        table = made_up(N, seeded(seed))
         plan = estimated(table, RHO)
         neighbour = {name: values.copy() for name, values in table.items()}
         for name, values in neighbour.items():

@@ -40,6 +40,7 @@ from reticent_server.domain.steps import (
     VectorSum,
 )
 from reticent_server.mechanisms import column_registry, registry
+from support.seeds import seeded
 
 E, D = 20 * EPSILON_UNITS, DELTA_UNITS // 100
 LATTICE = Lattice(-100.0, 2.0**-10, 204_800)
@@ -112,7 +113,7 @@ def tables(rows: Any, seed: int, mixed: int = 8) -> Iterator[Any]:
     """(rows, n) tables: of one record and of some, all extreme, one extreme, constant, and
     mixed.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     for n in (1, 2, 3, 8, 60):
         yield np.zeros((rows, n))
         for value in EXTREMES:

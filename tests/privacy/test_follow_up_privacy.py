@@ -30,6 +30,7 @@ from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.kinds.recipes import block_of, facts_of, released
+from support.seeds import seeded
 from support.tables.follow_up import COLUMNS, CUTS, block, facts, offer
 
 N = 300
@@ -91,7 +92,7 @@ def steps_on_a_path(plan: Any, data: Any) -> Any:
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, seed: int) -> None:
-    for step in steps_on_a_path(PLANS[name], table_of(np.random.default_rng(seed))):
+    for step in steps_on_a_path(PLANS[name], table_of(seeded(seed))):
         for kind, share in farthest_records(step, records()):
             assert share <= 1
             if kind is RunningCounts:
@@ -102,7 +103,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(name: str, 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PLANS)
 def test_all_steps_together_lose_no_more_than_is_charged(name: str) -> None:
-    rng, worst, plan = np.random.default_rng(11), 0.0, PLANS[name]
+    rng, worst, plan = seeded(11), 0.0, PLANS[name]
     pool = records()
     for _ in range(25):
         data = table_of(rng)
@@ -140,7 +141,7 @@ def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained
     if shares == (0.5, 0.5) and hazard == 0.01:
         part = VectorSum(1, scores.radius, LOG_RANK_PLAN.score_rho)
         step = replace(
-            steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1],
+            steps_on_a_path(LOG_RANK_PLAN, block(seeded(0), N))[1],
             parts=(part,),
             map_fn=LogRankMap(LOG_RANK_PLAN.asked, scores),
         )
@@ -149,7 +150,7 @@ def test_the_radius_of_the_scores_is_that_of_the_farthest_record_and_is_attained
 
 def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism() -> None:
     scores = replace(hand_made((0.5, 0.5), 0.2), radius=0.1)
-    step = steps_on_a_path(LOG_RANK_PLAN, block(np.random.default_rng(0), N))[1]
+    step = steps_on_a_path(LOG_RANK_PLAN, block(seeded(0), N))[1]
     step = replace(
         step, parts=(VectorSum(1, 0.1, 10**9),), map_fn=LogRankMap(LOG_RANK_PLAN.asked, scores)
     )
@@ -159,7 +160,7 @@ def test_a_score_that_is_longer_than_promised_is_cut_by_the_mechanism() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_released_is_all_that_the_second_step_knows(seed: int) -> None:
     """The scores are the same function of the released pilot, whatever table it came from."""
-    data = block(np.random.default_rng(seed), N)
+    data = block(seeded(seed), N)
     recipe = LOG_RANK_PLAN.run()
     cells = released(next(recipe), data)
     step = recipe.send(cells)

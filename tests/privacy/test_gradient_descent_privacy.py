@@ -25,6 +25,7 @@ from support.fits.regressions import (
     query,
     whole,
 )
+from support.seeds import seeded
 
 RHO = rho_units(1.0, 1e-6)
 
@@ -49,7 +50,7 @@ EXTREMES = (1e3, -1e3, 1e9, -1e300, np.inf, np.nan, 0.0)
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("max_rows", [1, 2])
 def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: int) -> None:
-    rng = np.random.default_rng(max_rows)
+    rng = seeded(max_rows)
     table = with_dummy(linear_table(60, 2, rng), rng)
     plan = planned(table, 2, max_rows=max_rows)
     for name, value in (("x0", 0.0), ("x1", 0.0), ("y", 900.0), ("d", 1.0)):
@@ -74,7 +75,7 @@ def test_no_neighbour_on_the_released_path_loses_more_than_is_charged(max_rows: 
 
 
 def test_without_a_profile_the_quartiles_are_paid_for() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     table = linear_table(3000, 2, rng)
     plan = planned(table, 2, profile=False)
     trace = drive(plan.run(), whole(table))
@@ -88,7 +89,7 @@ def test_without_a_profile_the_quartiles_are_paid_for() -> None:
 def test_it_finds_the_coefficients_and_its_intervals_cover() -> None:
     hits, errors = [], []
     for seed in range(12):
-        table = linear_table(20_000, 4, np.random.default_rng(seed))
+        table = linear_table(20_000, 4, seeded(seed))
         result = drive(planned(table, 4).run(), whole(table)).result
         errors.append(np.linalg.norm(np.array(result["coefficients"][1:]) - 1))
         intervals = result["confidence_intervals"][1:]
@@ -117,7 +118,7 @@ def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlat
     """Without the bias the first design's intervals, errors of 20 standard errors, never cover."""
     hits = []
     for seed in range(8):
-        table, slopes = correlated_table(n, p, np.random.default_rng(100 + seed), correlation)
+        table, slopes = correlated_table(n, p, seeded(100 + seed), correlation)
         result = drive(planned(table, p).run(), whole(table)).result
         beta, se = np.array(result["coefficients"][1:]), np.array(result["standard_errors"][1:])
         hits += [*(np.abs(beta - slopes) < 1.96 * se)]
@@ -127,7 +128,7 @@ def test_intervals_count_what_a_descent_has_not_reached(p: int, n: int, correlat
 
 def test_what_a_descent_has_not_reached_is_in_the_standard_errors() -> None:
     """A rare level of which 20 steps without noise come half of the way."""
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     table = with_dummy(linear_table(20_000, 2, rng), rng)
     table["y"] = table["y"] + 3 * table["d"]
     result = drive(planned(table, 2, HUGE_RHO).run(), whole(table)).result
@@ -138,7 +139,7 @@ def test_what_a_descent_has_not_reached_is_in_the_standard_errors() -> None:
 
 @pytest.mark.slow
 def test_a_collinear_pair_is_not_estimable() -> None:
-    table = linear_table(20_000, 2, np.random.default_rng(5))
+    table = linear_table(20_000, 2, seeded(5))
     table["x1"] = table["x0"].copy()
     results = [drive(planned(table, 2).run(), whole(table)).result for _ in range(6)]
     assert sum(r["estimable"] == [True, False, False] for r in results) >= 3
@@ -148,7 +149,7 @@ def test_a_collinear_pair_is_not_estimable() -> None:
 def test_hopeless_tables_have_an_answer() -> None:
     for values in (np.zeros(50), np.full(50, np.nan), np.full(50, 1e300)):
         table = {"x0": values.copy(), "x1": values.copy(), "y": values.copy()}
-        plan = planned(linear_table(50, 2, np.random.default_rng(1)), 2)
+        plan = planned(linear_table(50, 2, seeded(1)), 2)
         result = drive(plan.run(), Block(0, 50, table, {})).result
         assert np.isfinite(result["coefficients"]).all()
         assert np.isfinite(result["standard_errors"]).all()

@@ -15,6 +15,7 @@ from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import WIDE, drive, whole
 from support.kinds.hypotheses import planned, table_of
 from support.kinds.results import replied
+from support.seeds import seeded
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
@@ -53,7 +54,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
     family: str, kind: str, rows: int
 ) -> None:
     """Of a whole grid, at every step of a restricted path (the others' are the models' own)."""
-    table = adversarial(kind, family, np.random.default_rng(2))
+    table = adversarial(kind, family, seeded(2))
     plan = planned(table, family, "score", ["x2 = 0.3", "x0 = x1"], rho=RHO, max_rows=rows)
     steps = drive(plan.run(), whole(table)).steps
     ratios = [ratio for step in steps for _, ratio in farthest_records(step, grid(family))]
@@ -65,7 +66,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     table = table_of(family, 60, rng)
     plan = planned(table, family, test, ["x2 = 0.3"], rho=RHO)
     steps = drive(plan.run(), whole(table)).steps
@@ -89,7 +90,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(family: str, test: str
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_reported_is_a_function_of_what_was_released(family: str, test: str) -> None:
     """The same releases on another table give the same reply, and the same further steps."""
-    table = table_of(family, 60, np.random.default_rng(1))
+    table = table_of(family, 60, seeded(1))
     plan = planned(table, family, test, ["x2 = 0.3"], rho=RHO)
     trace = drive(plan.run(), whole(table))
     assert replayed(plan, trace.released) == trace.result
@@ -112,7 +113,7 @@ def replayed(plan: Any, released: Any) -> Any:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("profile", [True, False])
 def test_a_test_costs_what_its_fit_costs(family: str, test: str, profile: bool) -> None:
-    table = table_of(family, 60, np.random.default_rng(1))
+    table = table_of(family, 60, seeded(1))
     plan = planned(table, family, test, ["x2 = 0"], profile=profile, max_rows=2)
     trace = drive(plan.run(), whole(table))
     parts = [part for step in trace.steps for part in step.parts]

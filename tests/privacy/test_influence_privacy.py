@@ -28,6 +28,7 @@ from reticent_server.numerics.convex_fit import (
 )
 from support.attacks.influence import Q, extreme, table, with_responses
 from support.attacks.selection_laws import probabilities
+from support.seeds import seeded
 
 LOSSES = ("huber", "logistic")
 FLOORS = {"huber": (0.4, 0.28, 0.2), "logistic": (0.08, 0.05, 0.03)}
@@ -72,7 +73,7 @@ def fitted(part: Any, rows: Any) -> tuple[Any, Any, Any]:
 
 def attacked(part: Any, loss: Any, tables: Any, seed: int) -> tuple[Any, Any]:
     """Walks over neighbours; gives the margins seen and the largest distance over its bound."""
-    rng, seen, worst = np.random.default_rng(seed), set(), 0.0
+    rng, seen, worst = seeded(seed), set(), 0.0
     for _ in range(tables):
         n = int(rng.integers(*((2, 8) if rng.random() < 0.1 else RECORDS[loss])))
         rows = table(rng, loss, n)
@@ -274,7 +275,7 @@ def test_a_record_that_counts_counts_for_neighbours_too_whatever_rounding_does(
     """Short vectors move η by less than its rounding; the room between radii is for one of length
     1. Records are on the edge of what counts, were it for their own lengths, and for that.
     """
-    rng, part, n = np.random.default_rng(12), part_of("huber"), 4000
+    rng, part, n = seeded(12), part_of("huber"), 4000
     problem = convex_fit.problem_of(part, n)
     delta = convex_fit.sensitivity(problem, part.floors[0])
     rows = np.zeros((Q + 3, n))
@@ -383,7 +384,7 @@ def test_the_second_phase_converges_from_the_farthest_point_of_the_first(
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
     """To half of τ, as proved; from the farthest start that the margin allows."""
-    rng, part, checked = np.random.default_rng(6), part_of(loss), 0
+    rng, part, checked = seeded(6), part_of(loss), 0
     for _ in range(60):
         n = RECORDS[loss][1]
         rows = table(rng, loss, n)
@@ -399,7 +400,7 @@ def test_the_solver_converges_wherever_a_margin_is_positive(loss: str) -> None:
 
 
 def test_what_is_not_finite_or_too_long_is_cut_down() -> None:
-    rows = table(np.random.default_rng(1), "huber", 200)
+    rows = table(seeded(1), "huber", 200)
     problem = convex_fit.problem_of(part_of("huber"), 200)
     rows[:, :6] = [
         [np.nan, 1e9, 1, -3, 1, 1],
@@ -423,7 +424,7 @@ def test_no_record_has_more_influence_than_the_bound(loss: str, skewed: bool) ->
     """sup ‖IF‖ by a small weight on one record over a grid, against γ = K/λ_min; it is nearly
     attained.
     """
-    rng, part, n, t = np.random.default_rng(8), part_of(loss), 500, 1e-6
+    rng, part, n, t = seeded(8), part_of(loss), 500, 1e-6
     x = rng.exponential(size=n) - 1 if skewed else rng.normal(size=n)
     rows = with_responses(rng, loss, np.vstack([np.ones(n), x]))
     if loss == "huber" and skewed:
@@ -474,7 +475,7 @@ def gaussian_excess(p: Any, p_: Any, mu: Any, epsilon: Any) -> Any:
 def test_good_and_bad_floors_together_cost_what_is_charged() -> None:
     """Margins of neighbours that differ by one; releases as far apart as their claim allows."""
     part = part_of("huber", floors=(0.4, 0.3, 0.2), delta=DELTA_UNITS // 100)
-    cost, rng, worst = convex_fit.cost(part), np.random.default_rng(1), 0.0
+    cost, rng, worst = convex_fit.cost(part), seeded(1), 0.0
     epsilon, delta = cost.epsilon / EPSILON_UNITS, cost.delta / DELTA_UNITS
     assert delta == 0.02
     mu = np.sqrt(2 * part.rho_release / RHO_UNITS)
@@ -535,7 +536,7 @@ def test_the_cost_counts_choice_test_and_release() -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     good = with_responses(rng, loss, np.vstack([np.ones(8000), rng.normal(size=8000)]))
     part = part_of(loss, epsilon_choice=8 * EPSILON_UNITS, epsilon_test=2 * EPSILON_UNITS)
     for _ in range(3):
@@ -554,7 +555,7 @@ def test_it_replies_where_it_is_safe_and_is_silent_where_not(loss: str) -> None:
 @pytest.mark.slow
 def test_a_release_is_that_of_a_neighbour_to_within_what_is_charged() -> None:
     """The loss of the Gaussian releases of real neighbours, from the scale that is drawn."""
-    rng, part = np.random.default_rng(21), part_of("huber")
+    rng, part = seeded(21), part_of("huber")
     worst = 0.0
     for _ in range(25):
         rows = table(rng, "huber", 300)

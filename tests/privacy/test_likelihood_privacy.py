@@ -17,6 +17,7 @@ from reticent_server.domain.steps import RunningCounts
 from reticent_server.mechanisms import noisy_sum, registry, running_counts
 from support.fits.glm import glm_table, planned, slopes
 from support.fits.regressions import drive, totals, whole
+from support.seeds import seeded
 
 RHO, N = rho_units(1.0, 1e-6), 1_500
 EXTREMES = list(product((-10.0, -0.3, 10.0), (-10.0, 0.0, 10.0), (0.0, 1.0, 1000.0)))
@@ -24,7 +25,7 @@ LAST = 4  # the lengths, and three sums
 
 
 def steps_of(family: str, link: Any = None) -> Any:
-    table = glm_table(family, N, np.random.default_rng(12), p=2)
+    table = glm_table(family, N, seeded(12), p=2)
     plan = planned(table, slopes(2), family, RHO, target="likelihood", link=link)
     return table, drive(plan.run(), whole(table)).steps
 

@@ -13,13 +13,14 @@ from reticent_server.mechanisms import noisy_sum, registry
 from support.attacks.privacy_losses import step_loss
 from support.fits.location_scale import planned
 from support.fits.regressions import WIDE, drive, whole
+from support.seeds import seeded
 
 RHO = 5 * 10**12
 EXTREMES = (-WIDE, -1.0, 0.0, 0.3, 0.9, 1.1, 2.0, WIDE)
 
 
 def tables() -> dict[Any, Any]:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     return {
         "normal": rng.normal(size=40),
         "one record": np.array([0.4]),

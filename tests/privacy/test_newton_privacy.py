@@ -29,6 +29,7 @@ from support.fits.regressions import (
     totals,
     whole,
 )
+from support.seeds import seeded
 
 N = 60
 COLUMNS = [numeric("x0"), numeric("x1"), boolean("common"), boolean("rare")]
@@ -38,7 +39,7 @@ RHO = 5 * 10**12  # little noise: the path goes where the data send it
 
 
 def table(seed: int, kind: Any) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     found = {
         "x0": rng.normal(size=N),
         "x1": rng.normal(size=N),
@@ -117,7 +118,7 @@ def worst_ratios(plan: Any, data: Any, rng: np.random.Generator, rows: Any) -> A
 def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
     kind: str, m: int, loss: str
 ) -> None:
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     data = table(1, kind)
     worst = worst_ratios(planned(data, m=m, loss=loss), data, rng, m)
     assert set(worst) >= {VectorSum, GramSum}
@@ -139,7 +140,7 @@ def test_no_pair_of_neighbours_is_farther_apart_than_the_noise_is_made_for(
     ids=["no intercept", "where", "no profile"],
 )
 def test_nor_in_other_designs(design: dict[str, Any]) -> None:
-    rng = np.random.default_rng(12)
+    rng = seeded(12)
     data = table(2, "plain")
     worst = worst_ratios(planned(data, **design), data, rng, 1)
     assert max(worst.values()) <= 1

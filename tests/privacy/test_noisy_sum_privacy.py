@@ -21,6 +21,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import CountSum, GramSum, PowerSum, VectorSum
 from reticent_server.mechanisms import _sampler, noisy_sum
 from support.attacks.privacy_losses import loss
+from support.seeds import seeded
 
 RHO = RHO_UNITS // 50
 LUCK = 1e-10  # of a test on real noise
@@ -195,7 +196,7 @@ def _epsilon_lower_bound(first: Any, second: Any, delta: Any, level: float = 1e-
 @pytest.mark.parametrize("signed", [False, True])
 def test_gram_sums_are_exact_however_they_are_cut(size: int, signed: bool) -> None:
     """Integers as long as records may be, of several pieces of a block and the rest of one."""
-    rng = np.random.default_rng(size)
+    rng = seeded(size)
     most = int(noisy_sum.norm_limit(GramSum(size, 1.0, RHO)) / np.sqrt(size))
     q = rng.integers(-most, most + 1, (size, 3 * 4096 + 5))
     q[:, rng.random(q.shape[1]) < 0.5] = most

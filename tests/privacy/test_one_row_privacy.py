@@ -24,6 +24,7 @@ from reticent_server.mechanisms import noisy_sum
 from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 from support.attacks.recorder import Served
+from support.seeds import seeded
 
 M, N = 4, 300
 COLUMNS = (
@@ -73,7 +74,7 @@ def sums(step: SumStep, cells: dict[str, np.ndarray], absent: np.ndarray) -> np.
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_person_moves_the_sum_as_one_row_does_and_that_far(name: str) -> None:
-    rng, plan = np.random.default_rng(4), plan_of(QUERIES[name])
+    rng, plan = seeded(4), plan_of(QUERIES[name])
     step = step_of(plan)
     (part,) = step.parts
     assert (part.unit_rows, part.person_rows) == (1, M)
@@ -96,7 +97,7 @@ def test_a_person_moves_the_sum_as_one_row_does_and_that_far(name: str) -> None:
 @pytest.mark.parametrize("name", QUERIES)
 def test_what_counts_is_one_row_of_each_person(name: str) -> None:
     """Against a loop over persons; the noise is that of a table of one row a person."""
-    query, rng = QUERIES[name], np.random.default_rng(5)
+    query, rng = QUERIES[name], seeded(5)
     cells, absent = places(rng, N)
     absent |= rng.random(N * M) < 0.3
     plan = plan_of(query, epsilon=99.0)
@@ -140,7 +141,7 @@ def truth(query: dict[str, Any], rows: list[dict[str, float]]) -> Any:
 
 def test_rows_of_one_person_each_are_independent() -> None:
     """So a crosstab has its test of independence, which rows alone have not."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     cells, absent = places(rng, N)
     tested = []
     for per in ({"per": "first"}, {}):

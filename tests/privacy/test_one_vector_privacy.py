@@ -22,6 +22,7 @@ from reticent_server.domain.scratch import FRESH
 from reticent_server.domain.steps import CountSum, GramSum, OneVector, Scaled, SumStep, VectorSum
 from reticent_server.mechanisms import one_vector, registry
 from reticent_server.mechanisms.quantise import GRAM_BITS, granule
+from support.seeds import seeded
 
 UNIT = RHO_UNITS // 100
 
@@ -154,7 +155,7 @@ def test_a_meat_within_a_quarter_and_a_count_within_half_are_free() -> None:
 
 
 def test_the_price_grows_with_every_part_and_with_all_of_them_alike() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     names = ("vector", "meat", "curvature", "used")
     for _ in range(300):
         amounts = dict(zip(names, (int(v) for v in rng.integers(1, 10**12, 4)), strict=True))
@@ -206,7 +207,7 @@ def test_a_meat_is_that_of_the_vectors_integers_where_weights_overflow(scale: fl
 
 @pytest.mark.parametrize("d", [1, 2, 7, 60])
 def test_a_meats_integers_are_within_their_limit(d: int) -> None:
-    rng = np.random.default_rng(d)
+    rng = seeded(d)
     step = step_of(d, 20, 5, clip=0.37)
     for _ in range(200):
         x = rng.choice([rng.normal(size=(d, 1)), np.ones((d, 1)), rng.integers(-1, 2, (d, 1))])
@@ -229,7 +230,7 @@ def test_a_meat_does_not_read_a_contribution_of_its_own() -> None:
 
 
 def test_the_meat_is_that_of_the_contributions() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     step, v = step_of(3, 20, 10), rng.normal(size=(3, 400)) / 4
     given_ = contributions(step, v, np.ones(400), None)
     sums = registry.encode_all(step.parts, given_, FRESH, step.joint)

@@ -30,6 +30,7 @@ from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 from reticent_server.web.bodies import RequestBody
 from support.attacks.recorder import Call, Served, Table, billed, loss, total
+from support.seeds import seeded
 
 N = 3000
 EPSILON, DELTA = 4.0, 1e-10
@@ -273,7 +274,7 @@ def neighbours(rng: np.random.Generator, rows: int, count: int) -> Iterator[tupl
 def worst_share(plan: Plan, rows: int, count: int, seed: int) -> float:
     """The largest share of the charge that a pair attains; fails where one exceeds it."""
     worst = 0.0
-    for first, second in neighbours(np.random.default_rng(seed), rows, count):
+    for first, second in neighbours(seeded(seed), rows, count):
         found = Served(plan.facts, first).run(plan)
         other = Served(plan.facts, second).run(plan, found.calls)
         assert other.release == found.release, "a reply depends on more than what was drawn"
@@ -388,7 +389,7 @@ def test_a_gaussian_plan_s_draws_keep_its_delta(kind: str, rows: int) -> None:
     if plan is None:
         return
     worst = 0.0
-    for first, second in neighbours(np.random.default_rng(6), rows, 4):
+    for first, second in neighbours(seeded(6), rows, 4):
         found = Served(plan.facts, first).run(plan)
         other = Served(plan.facts, second).run(plan, found.calls)
         worst = max(worst, delta_of(found.calls, other.calls, OF_EPSILON))

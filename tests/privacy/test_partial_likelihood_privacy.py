@@ -23,6 +23,7 @@ from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.hazards import COLUMNS, FORMULA, GROUP, persons, planned_partial
 from support.fits.regressions import drive, whole
+from support.seeds import seeded
 
 RHO = 10**11
 N = 400
@@ -34,7 +35,7 @@ STRATA = [*COLUMNS, GROUP]
 
 
 def data_of(seed: Any) -> Any:
-    return persons(np.random.default_rng(seed), N, late=0.4, strata=3)
+    return persons(seeded(seed), N, late=0.4, strata=3)
 
 
 def steps_of(plan: Any, data: Any) -> Any:
@@ -86,7 +87,7 @@ def test_no_two_records_are_farther_apart_than_the_noise_is_made_for(
 @pytest.mark.slow
 @pytest.mark.parametrize(("m", "strata"), [(1, None), (3, None), (1, "g")])
 def test_all_steps_together_lose_no_more_than_is_charged(m: int, strata: str | None) -> None:
-    data, pool, rng = data_of(1), records(), np.random.default_rng(1)
+    data, pool, rng = data_of(1), records(), seeded(1)
     plan = planned_partial(data, RHO, LATE, max_rows=m, strata=strata, columns=STRATA, bins=4)
     neighbour = {name: values.copy() for name, values in data.items()}
     for row, chosen in enumerate(rng.integers(len(pool["t"]), size=m)):

@@ -23,6 +23,7 @@ from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import drive, numeric, profile_of, totals
+from support.seeds import seeded
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [
@@ -45,7 +46,7 @@ QUERIES = {
 
 
 def panel() -> Any:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     rows = np.arange(M)[None, :] < rng.integers(1, M + 1, (PERSONS, 1))
     table = {k: rng.standard_t(2, (PERSONS, M)) for k in ("x0", "x1")}
     y = table["x0"] - table["x1"] + rng.normal(size=(PERSONS, 1)) + rng.normal(size=rows.shape)

@@ -19,6 +19,7 @@ from reticent_server.mechanisms.person_grams import quantise_persons, squared_no
 from reticent_server.mechanisms.quantise import granule, norm_limit
 from reticent_server.numerics.person_grams import gram_lengths
 from support.attacks.seeded_noise import seed_noise
+from support.seeds import seeded
 
 SHAPES = [(2, 3), (3, 8), (5, 2), (9, 4)]
 CLIP = 1.5
@@ -71,7 +72,7 @@ def squared(A: Any, B: Any = None) -> int:
 def test_no_person_is_longer_than_the_bound_and_no_pair_farther_apart_than_the_sensitivity(
     d: int, m: int
 ) -> None:
-    part, rng = whole(d, m), np.random.default_rng(3)
+    part, rng = whole(d, m), seeded(3)
     most = norm_limit(part) ** 4
     every = [grams(part, v) for v in persons(d, m, rng)]
     assert max(map(squared, every)) <= most
@@ -86,7 +87,7 @@ def test_persons_that_are_still_too_long_contribute_nothing(
     """The bound does not rest on the room that is left for rounding."""
     part, most = whole(3, 8), norm_limit(whole(3, 8)) ** 4
     monkeypatch.setattr(person_grams, "persons_norm", lambda part: 2.0 * norm_limit(part) ** 2)
-    every = [squared(grams(part, v)) for v in persons(3, 8, np.random.default_rng(3))]
+    every = [squared(grams(part, v)) for v in persons(3, 8, seeded(3))]
     assert max(every) <= most
     assert every.count(0) > 5
 
@@ -107,7 +108,7 @@ def test_persons_along_different_axes_attain_the_sensitivity(d: int, m: int) -> 
 
 @pytest.mark.parametrize(("d", "m"), SHAPES)
 def test_sums_are_those_of_clipped_persons_and_do_not_depend_on_blocks(d: int, m: int) -> None:
-    part, rng = whole(d, m), np.random.default_rng(5)
+    part, rng = whole(d, m), seeded(5)
     v = rng.normal(size=(d, 40 * m))
     v *= CLIP / np.linalg.norm(v, axis=0) * np.repeat(rng.choice([0.3, 0.99], 40), m)
     v[:, 2 * m : 3 * m] = 0.0
@@ -123,7 +124,7 @@ def test_sums_are_those_of_clipped_persons_and_do_not_depend_on_blocks(d: int, m
 
 
 def test_lengths_are_the_same_by_places_and_by_coordinates() -> None:
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     for d, m in SHAPES:
         v = rng.normal(size=(d, 5 * m))
         own = [

@@ -25,6 +25,7 @@ from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.registry import kind_of
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import boolean, drive, numeric, profile_of, totals
+from support.seeds import seeded
 
 PERSONS, M, RHO = 60, 4, 5 * 10**12
 COLUMNS = [
@@ -46,7 +47,7 @@ NONE = (0.0, 0.0, 0.0, 0.0, 0.0, 0.001)
 
 
 def panel() -> Any:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     present = np.arange(M)[None, :] < rng.integers(1, M + 1, (PERSONS, 1))
     x0, x1, e = (rng.standard_t(4, (PERSONS, M)) for _ in range(3))
     eta = 0.5 * x0 - 0.3 * x1 + 0.5 * rng.normal(size=(PERSONS, 1))
@@ -156,7 +157,7 @@ def test_two_persons_with_opposite_curvatures_attain_what_is_billed_for_a_jacobi
 
 
 def test_a_jacobian_is_the_sum_of_its_rows_with_their_signs() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     v, w = rng.normal(size=(3, 2 * M)), rng.normal(size=2 * M)
     found = jacobians(Scaled(v, np.sign(w) * np.sqrt(np.abs(w))), M)
     for person in range(2):

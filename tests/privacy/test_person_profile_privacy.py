@@ -19,6 +19,7 @@ from reticent_server.kinds.profile.plan import plan_profile
 from reticent_server.mechanisms import noisy_sum, quantise
 from support.attacks.privacy_losses import step_loss
 from support.fits.regressions import facts_of, numeric
+from support.seeds import seeded
 
 M = 3
 X = numeric("x", -9, 9)
@@ -72,7 +73,7 @@ def test_missing_cells_are_a_share_of_a_person_s_rows() -> None:
 @pytest.mark.parametrize("columns", [(X, levels(2)), (MAY_MISS, levels(5, missing=True))])
 def test_neighbours_lose_what_is_charged_and_no_more(columns: tuple[Column, ...]) -> None:
     facts = facts_of(4, list(columns), None, M).of_places()
-    plan, rng = plan_profile(facts, RHO_UNITS // 10), np.random.default_rng(1)
+    plan, rng = plan_profile(facts, RHO_UNITS // 10), seeded(1)
     step = next(plan.run())
 
     def table(own: FloatArray, x: float) -> Block:

@@ -32,6 +32,7 @@ from reticent_server.pipeline import planning
 from reticent_server.vault.places import ABSENT_MASK
 from support.attacks.recorder import Served
 from support.attacks.selection_laws import distances, tree_law, worst_rho
+from support.seeds import seeded
 
 WHOLE = 1 << 26  # what a person weighs
 FOUR = Grid(1.0, 4.0, integers=True)
@@ -72,7 +73,7 @@ def test_persons_cost_what_is_charged_on_every_small_table(
     last cell to the first, with others in all cells but one (no two or three others are nearer), or
     most of them in one for ranks far from the middle.
     """
-    part, rng = shared(asked, 2 * RHO_UNITS, m), np.random.default_rng(3)
+    part, rng = shared(asked, 2 * RHO_UNITS, m), seeded(3)
     worst = 0.0
     near = [np.full((m, len(cells)), cells) for cells in ([0.0, 2, 3], [1.0, 2, 2, 2])]
     for fixed in (rng.integers(-1, 4, (m, 2)).astype(float), *near):
@@ -92,7 +93,7 @@ def test_no_person_moves_selections_further_than_a_row(asked: tuple[float, ...])
     against its price, from codes to the levels that are selected from. A person of one row attains
     the price, to the rounding.
     """
-    m, cells, rng = 6, 32, np.random.default_rng(1)
+    m, cells, rng = 6, 32, seeded(1)
     part = shared(asked, RHO_UNITS // 50, m, Grid(1.0, float(cells), integers=True), 2)
     ladder, exact = quantile_tree.ladder(part), quantile_tree.exact_probabilities(asked)
     nodes = quantile_tree.levels(asked)
@@ -185,7 +186,7 @@ def test_persons_weigh_the_same_in_equal_parts_for_their_rows() -> None:
 
 def test_levels_of_weights_are_whole_parts_of_distances_in_persons() -> None:
     """⌊d D_k/W⌋ by fractions, up to 2²⁹ persons, where products do not fit 64 bits."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
         for most in (3 * WHOLE, WHOLE << 24):
             cumulative = np.concatenate([[0], np.cumsum(rng.integers(0, most, 30))])
@@ -210,7 +211,7 @@ def plan_of(query: dict[str, Any], m: int = M, epsilon: float = 1.0) -> Plan:
 
 def places(seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Persons whose rows differ, with more rows where y is large; which of the places have none."""
-    rng, own = np.random.default_rng(seed), np.random.default_rng(seed + 1).normal(size=N)
+    rng, own = seeded(seed), seeded(seed + 1).normal(size=N)
     y = np.clip(np.repeat(own, M) + rng.normal(size=N * M), -8, 8)
     absent = rng.random(N * M) > np.repeat(1 / (1 + np.exp(-2 * own)), M)
     return {"y": y, "b": (rng.random(N * M) < 0.7).astype(float)}, absent

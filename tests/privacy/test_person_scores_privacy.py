@@ -18,6 +18,7 @@ from reticent_server.formula import parse_formula
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import drive, facts_of, numeric, profile_of, query, totals
+from support.seeds import seeded
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [numeric("x0"), numeric("x1"), numeric("y")]
@@ -25,7 +26,7 @@ FORMULA = "y ~ x0 + x1"
 
 
 def panel(seed: Any = 3) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     rows = np.arange(M)[None, :] < rng.integers(1, M + 1, (PERSONS, 1))
     table = {k: rng.standard_t(2, (PERSONS, M)) * rows for k in ("x0", "x1")}
     effect = rng.normal(size=(PERSONS, 1))

@@ -35,6 +35,7 @@ from reticent_server.vault.loading import loading
 from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.readers import open_reader
 from support.databases.vaults import OWNER, Vault
+from support.seeds import seeded
 
 M, N = 4, 30
 SCHEMA = Schema(
@@ -91,7 +92,7 @@ def vault(tmp_path: Path) -> Vault:
 
 
 def test_the_order_of_the_file_changes_no_bit(vault: Vault, tmp_path: Path) -> None:
-    generator = np.random.default_rng(1)
+    generator = seeded(1)
     rows = people(generator)
     views = [view_of(vault, tmp_path, rows, generator) for _ in range(5)]
     for view in views[1:]:
@@ -104,7 +105,7 @@ def test_the_order_of_the_file_changes_no_bit(vault: Vault, tmp_path: Path) -> N
 def test_neighbours_differ_in_one_row_of_the_view(
     vault: Vault, tmp_path: Path, number: int
 ) -> None:
-    generator = np.random.default_rng(number)
+    generator = seeded(number)
     rows = people(generator)
     before = view_of(vault, tmp_path, rows, generator)
     for person in ("p0", "p7", f"p{N - 1}"):
@@ -142,7 +143,7 @@ def test_a_person_attains_the_bound_of_one_row_and_nobody_exceeds_it(
     vault: Vault, tmp_path: Path
 ) -> None:
     """Nobody's rows with b = 1 against m of them: the feature goes from one bound to the other."""
-    generator = np.random.default_rng(3)
+    generator = seeded(3)
     rows = people(generator)
     facts = DatasetFacts("d", "d", 1, "v", N, VIEW.schema)
     step = next(KIND.plan(facts, Mean("rows"), PrivacyCost(10**9, 10**9, RHO_UNITS)).run())
@@ -160,7 +161,7 @@ def test_a_person_attains_the_bound_of_one_row_and_nobody_exceeds_it(
 
 
 def test_every_value_is_one_that_the_public_schema_allows(vault: Vault, tmp_path: Path) -> None:
-    generator = np.random.default_rng(5)
+    generator = seeded(5)
     rows = people(generator) | {"p1": [(9, 1.0, 1)] * (3 * M), "p2": [(9, -1.0, 1)] * (3 * M)}
     allowed(VIEW, view_of(vault, tmp_path, rows, generator))
 
@@ -192,7 +193,7 @@ Both = Mapping[str, tuple[Rows, Sequence[float]]]
 
 def linked_view(vault: Vault, tmp_path: Path, persons: Both, seed: int) -> dict[str, np.ndarray]:
     """(N,) of each column of a view of both tables, whose files stand in random orders."""
-    generator, tables = np.random.default_rng(seed), []
+    generator, tables = seeded(seed), []
     texts = {
         "visits": [f"{p},{x},{t}" for p, (visits, _) in persons.items() for t, x, _ in visits],
         "drugs": [f"{p},{dose}" for p, (_, doses) in persons.items() for dose in doses],
@@ -235,7 +236,7 @@ def test_a_person_of_linked_tables_changes_one_row_of_the_view(
     vault: Vault, tmp_path: Path, numbers: tuple[int, int]
 ) -> None:
     """All rows of one person in all tables are replaced, by none in one of them among others."""
-    generator = np.random.default_rng(11)
+    generator = seeded(11)
     persons = {f"p{k}": both(generator, k % (M + 1), 1 + k % 2) for k in range(N)}
     before = linked_view(vault, tmp_path, persons, 1)
     again = linked_view(vault, tmp_path, persons, 2)

@@ -14,6 +14,7 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.steps import CountSum, GramSum, Placed, VectorSum
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.mechanisms.quantise import norm_limit
+from support.seeds import seeded
 
 RHO = RHO_UNITS // 2
 WILD = (0.0, -0.0, 1.0, -1.0, 1 + 1e-9, 1 - 1e-12, 1e300, -1e300, 1e-320, np.inf, -np.inf, np.nan)
@@ -23,7 +24,7 @@ def rows(k: int, groups: int, n: int, elsewhere: float, seed: int) -> Placed:
     """Contributions about as long as the clip 1, some far longer, some that are no numbers, groups
     that do not exist.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     v = rng.normal(size=(k, n)) / sqrt(k) * rng.choice([0.3, 1.0, 30.0], n)
     wild = rng.random((k, n)) < 0.1
     v[wild] = rng.choice(WILD, np.count_nonzero(wild))

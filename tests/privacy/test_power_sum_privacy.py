@@ -17,6 +17,7 @@ from reticent_server.kinds.location_scale.maps import JACOBIAN, MEAT, SCORE
 from reticent_server.kinds.mean.plan import _COUNTED, _POWERS
 from reticent_server.mechanisms import noisy_sum, power_sum
 from support.attacks.privacy_losses import loss
+from support.seeds import seeded
 
 RHO = RHO_UNITS // 50
 USED = {
@@ -107,7 +108,7 @@ def test_no_pair_of_neighbours_loses_more_than_is_charged(table: Any, record: An
 
 
 def test_sums_are_the_polynomials_sums() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     t = rng.uniform(-1, 1, 500)
     for polynomials in USED.values():
         part = PowerSum(polynomials, RHO)

@@ -25,6 +25,7 @@ from support.attacks.selection_laws import (
     tree_law,
     worst_rho,
 )
+from support.seeds import seeded
 
 FOUR = Grid(1.0, 4.0, integers=True)
 
@@ -146,7 +147,7 @@ def test_release_follows_the_law_that_was_audited() -> None:
 
 def test_levels_are_whole_parts_of_distances_in_ranks() -> None:
     """⌊d D_k⌋ by fractions, at ranks that are no whole numbers; one cell at least has level 0."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for r in (Fraction(1, 2), Fraction(1, 3), Fraction(8889, 9999)):
         cumulative = np.concatenate([[0], np.cumsum(rng.integers(0, 9, 30))])
         for steps in (1, 7, 2**22):
@@ -160,7 +161,7 @@ def test_zeros_of_more_than_half_are_the_median(seed: int) -> None:
     """54 % zeros beside empty candidates, on whose side of the rank four in a hundred records are
     more than on that of any sub-cell's end: the median is 0, as it is of the records.
     """
-    rng, n = np.random.default_rng(seed), 2_000
+    rng, n = seeded(seed), 2_000
     values = np.where(np.arange(n) < 0.54 * n, 0.0, rng.uniform(1000.0, 1e5, n))
     grid = Grid(0.0, 1e5)
     part = QuantileTree(grid, (0.5,), RHO_UNITS // 8, 1, repeats(grid))
@@ -204,7 +205,7 @@ def test_ties_are_split_where_the_rank_is(seed: int) -> None:
     """A value with 40 % of the records, and the median three eighths into it: the split lies there,
     and not an eighth farther, so that quartiles beside it err by noise alone.
     """
-    rng, n = np.random.default_rng(seed), 20_000
+    rng, n = seeded(seed), 20_000
     values = rng.uniform(1.0, 1e5, n)
     zeros = round(0.4 * n)
     values[:zeros] = 0.0
@@ -227,7 +228,7 @@ def test_nothing_depends_on_the_order_of_the_rows() -> None:
     """A file that was sorted again, by one place or at random: the counts that are released from
     are the same.
     """
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     values = np.where(rng.random(20_000) < 0.75, 0.0, rng.normal(size=20_000))
     grid = Grid(-10.0, 10.0)
     part = QuantileTree(grid, (0.5,), RHO_UNITS, 1, repeats(grid))
@@ -240,7 +241,7 @@ def test_nothing_depends_on_the_order_of_the_rows() -> None:
 
 
 def test_quantiles_are_close_on_data_with_ties() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     values = np.where(rng.random(20_000) < 0.75, 0.0, rng.integers(1, 50, 20_000))
     grid = Grid(0.0, 50.0, integers=True)
     part = QuantileTree(grid, (0.25, 0.5, 0.74, 0.8, 0.95), RHO_UNITS // 100, 1, repeats(grid))

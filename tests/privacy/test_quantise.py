@@ -25,6 +25,7 @@ from reticent_server.domain.steps import (
 from reticent_server.engine.block_sums import block_sums
 from reticent_server.mechanisms import noisy_sum, registry
 from reticent_server.mechanisms.quantise import granule, norm_limit, quantise
+from support.seeds import seeded
 
 RHO = 10**9
 SIZE, ROWS = 3, 6
@@ -64,7 +65,7 @@ def test_squares_that_underflow_hide_no_length(kind: Any, x: float, w: float) ->
 @pytest.mark.parametrize("kind", [VectorSum, GramSum])
 def test_rounding_up_makes_no_record_too_long(kind: Any) -> None:
     part = kind(size=30, clip=1.0, rho=RHO)
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     v = np.abs(rng.normal(size=(30, 50_000)))
     v *= (1 + rng.uniform(-5e-4, 5e-4, 50_000)) / np.sqrt((v * v).sum(axis=0))
     v = (np.floor(v / granule(part)) + 0.51) * granule(part)
@@ -78,7 +79,7 @@ def test_contributions_at_the_clip_are_not_shortened(kind: Any) -> None:
     way.
     """
     part = kind(size=SIZE, clip=0.3, rho=RHO)
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     v = rng.normal(size=(SIZE, 20_000))
     v *= part.clip / np.sqrt((v * v).sum(axis=0))
     assert np.array_equal(quantise(part, v), np.rint(v * (1 / granule(part))))
@@ -109,7 +110,7 @@ def test_rows_instead_of_persons_are_refused() -> None:
 
 
 def test_weights_are_the_lengths_of_the_vectors() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     scaled = Scaled(rng.normal(size=(SIZE, 500)), rng.normal(size=500))
     part = VectorSum(SIZE, 2.0, RHO)
     difference = quantise(part, scaled) - quantise(part, multiplied(scaled))
@@ -118,7 +119,7 @@ def test_weights_are_the_lengths_of_the_vectors() -> None:
 
 @pytest.mark.slow
 def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     u, w, a = rng.standard_cauchy((SIZE, 4096)), rng.normal(size=4096), rng.random(4096)
     u[:, 7] = np.nan
     parts = (VectorSum(SIZE, 1.0, RHO), GramSum(SIZE, 1.0, RHO), VectorSum(SIZE, 0.1, RHO))
@@ -137,7 +138,7 @@ def test_a_record_is_the_same_alone_in_used_memory_and_beside_shared_vectors() -
 
 
 def test_gram_sums_of_many_rows_are_the_plain_product() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     for size in (1, 2, 11, 30):
         part = GramSum(size, 1.0, RHO)
         v = rng.normal(size=(size, 5000)) / size
@@ -149,7 +150,7 @@ def test_gram_sums_of_many_rows_are_the_plain_product() -> None:
 @pytest.mark.parametrize("joint", [False, True])
 def test_gram_sums_hold_nothing_of_what_their_memory_held(size: int, joint: bool) -> None:
     """Rows of zeros follow some integers: they are zeros in each block, and leave no entry."""
-    rng, scratch = np.random.default_rng(size), ReusedScratch()
+    rng, scratch = seeded(size), ReusedScratch()
     parts = (VectorSum(size, 1.0, RHO), GramSum(size, 1.0, RHO), GramSum(size, 1.0, RHO))
     for rows in (700, 300):
         for name in ("integers", "meat"):

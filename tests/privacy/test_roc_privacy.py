@@ -14,6 +14,7 @@ from reticent_server.kinds.roc.kind import KIND, Roc
 from support.attacks.privacy_losses import farthest_records, step_loss
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
+from support.seeds import seeded
 
 QUERIES = (*KIND.examples, Roc("k", "b", (2.5, 2.75, 3.0)), Roc("x", "b", where="k > 2"))
 
@@ -49,7 +50,7 @@ def test_a_replaced_record_changes_a_table_by_its_own_contribution_alone(
 ) -> None:
     """Whatever the other records are: edges or cells that look at them would lose more."""
     plan: Any = KIND.plan(people_facts(2000), query, offer(1))
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     extreme, table = extremes(), people(12, seed)
     one = rng.integers(len(extreme["y"]))
     other = {name: np.append(extreme[name][one], v[1:]) for name, v in table.items()}

@@ -17,6 +17,7 @@ from reticent_server.mechanisms import registry, running_counts
 from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.numerics.running_factor import FACTOR_BITS, coefficients, running_factor
 from support.attacks.privacy_losses import loss
+from support.seeds import seeded
 
 RHO = RHO_UNITS // 50
 PART = RunningCounts(lines=2, length=5, rho=RHO)
@@ -49,7 +50,7 @@ def test_the_first_positions_of_two_lines_are_the_farthest_at_any_length(length:
 
 
 def test_rows_of_a_unit_that_move_each_their_own_way_lose_no_more() -> None:
-    part, rng = replace(PART, unit_rows=3), np.random.default_rng(0)
+    part, rng = replace(PART, unit_rows=3), seeded(0)
     for _ in range(300):
         rows = rng.integers(-1, part.bins, size=(2, 3)).astype(float)
         tables = [np.append(OTHERS, each) for each in rows]

@@ -18,6 +18,7 @@ from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS
 from reticent_server.domain.private import Private
 from reticent_server.mechanisms import _sampler, smooth_median
 from reticent_server.numerics.order_statistics import quartile_ranks
+from support.seeds import seeded
 
 DELTA = 1e-6
 SIZE = 2**24
@@ -81,7 +82,7 @@ def neighbours() -> Iterator[Any]:
     for table in product(values, repeat=4):
         for value in values:
             yield table, (value, *table[1:])
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     for _ in range(3000):
         table = np.rint(2.0 ** rng.uniform(0, 24, 25))
         other = table.copy()
@@ -110,7 +111,7 @@ def test_what_gets_the_noise_is_the_median_whose_sensitivity_it_has(
     monkeypatch.setattr(_sampler.Laplace, "add", lambda self, values: values)
     part = part_of(1.0)
     for n in range(1, 12):
-        table = np.random.default_rng(n).integers(0, SIZE, n).astype(float)
+        table = seeded(n).integers(0, SIZE, n).astype(float)
         assert smooth_median.release(part, Private(table[None, :])).values == law(part, table)[0]
 
 

@@ -19,6 +19,7 @@ from support.attacks.privacy_losses import entries, step_loss
 from support.fits.regressions import numeric, totals
 from support.kinds.named_tests import offer
 from support.kinds.recipes import released
+from support.seeds import seeded
 
 M = 3
 COLUMNS = (
@@ -34,7 +35,7 @@ def persons_of(number: int) -> list[Any]:
     """Persons (3, M): every whole one of extreme cells, and some of any rows."""
     ends = (-8.0, 0.0, 8.0)
     whole = [[(a, 0.0, g), (b, 1.0, g)] for a, b, g in product(ends, ends, (1.0, 9.0))]
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     others = [
         [ROWS[i] for i in rng.integers(len(ROWS), size=rng.integers(0, M + 1))]
         for _ in range(number)
@@ -98,7 +99,7 @@ def test_rows_attain_what_is_charged() -> None:
 @pytest.mark.parametrize("where", [None, "y > -7"])
 def test_no_person_costs_more_whoever_the_others_are(seed: int, where: str | None) -> None:
     plan, found = steps(persons=True, where=where)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     every = persons_of(200)
     people = [every[i] for i in rng.integers(len(every), size=9)]
     for other in rng.integers(len(every), size=12):

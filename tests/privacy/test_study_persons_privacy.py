@@ -20,6 +20,7 @@ from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum, registry
 from support.fits.regressions import drive, numeric, profile_of, totals
+from support.seeds import seeded
 
 PERSONS, M, RHO = 40, 4, 5 * 10**12
 COLUMNS = [numeric("x0"), numeric("x1"), numeric("y", -900, 900)]
@@ -34,7 +35,7 @@ QUERIES = {
 
 
 def panel() -> Any:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     rows = np.arange(M)[None, :] < rng.integers(1, M + 1, (PERSONS, 1))
     table = {k: rng.standard_t(2, (PERSONS, M)) for k in ("x0", "x1")}
     y = table["x0"] - table["x1"] + rng.normal(size=(PERSONS, 1)) + rng.normal(size=rows.shape)

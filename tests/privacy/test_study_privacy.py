@@ -17,6 +17,7 @@ from reticent_server.kinds.study.kind import Study
 from reticent_server.mechanisms import noisy_sum
 from support.fits.regressions import drive, totals
 from support.kinds.studies import boolean, factor, numeric, planned, whole
+from support.seeds import seeded
 
 N = 60
 COLUMNS = [
@@ -35,7 +36,7 @@ EPSILON = 30  # little noise: the path goes where the data send it
 
 
 def table(kind: Any) -> Any:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     x = rng.normal(size=N)
     found = {"x": x, "b": (rng.random(N) < 0.3) * 1.0, "g": np.arange(N) % 2 * 1.0}
     match kind:
@@ -77,7 +78,7 @@ EXTREMES = [
 
 def neighbours(data: Any, rows: Any, pairs: Any) -> Iterator[Any]:
     """Pairs that differ in one person: consecutive places, as sums over persons take them."""
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     for _ in range(pairs):
         sides = [{k: v.copy() for k, v in data.items()} for _ in range(2)]
         for position in rows * rng.integers(N // rows) + np.arange(rows):

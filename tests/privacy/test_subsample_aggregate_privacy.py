@@ -26,6 +26,7 @@ from reticent_server.mechanisms import subsample_aggregate as sa
 from reticent_server.mechanisms._sampler import DiscreteGaussian
 from reticent_server.numerics.grids import cell_codes
 from support.attacks.privacy_losses import loss_of_sums
+from support.seeds import seeded
 
 EQUATIONS = ("huber", "location_scale", "binomial", "poisson", "gamma")
 NASTY = (0.0, 1.0, -1.0, 3.0, 1e6, -1e6, 1e300, 1e-300, np.nan, np.inf, -np.inf)
@@ -70,7 +71,7 @@ def sums_of(part: Any, mean: Any, T: Any, window: Any) -> tuple[Any, Any]:
 def test_neighbours_differ_in_few_blocks_and_lose_what_is_charged(
     equation: Any, seed: int, blocks: Any, unit_rows: int, cells: Any
 ) -> None:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     n = 90
     rows, part = table(rng, n, equation), part_of(equation, blocks, unit_rows=unit_rows)
     replaced = rng.choice(n, size=unit_rows, replace=False)
@@ -175,7 +176,7 @@ def test_the_division_is_drawn_anew_and_knows_no_record(monkeypatch: pytest.Monk
         return seen[-1]
 
     monkeypatch.setattr(sa, "secret_order", order)
-    part, rng = part_of("huber", 5), np.random.default_rng(1)
+    part, rng = part_of("huber", 5), seeded(1)
     for rows in (table(rng, 60, "huber"), np.full((4, 60), np.nan)):
         column_registry.release(part, Private(rows))
     assert [len(o) for o in seen] == [60, 60]
@@ -187,7 +188,7 @@ def test_a_fit_takes_the_same_steps_whatever_the_records(
     equation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Counted in decompositions and sorts, on good, separated, masked and worthless tables."""
-    part, rng = part_of(equation, 6), np.random.default_rng(2)
+    part, rng = part_of(equation, 6), seeded(2)
     good = table(rng, 120, equation)
     separated, masked = good.copy(), good.copy()
     separated[1] = separated[-1] > 0
@@ -216,7 +217,7 @@ def test_blocks_without_an_estimate_count_as_the_public_default() -> None:
     part = part_of("huber", 4, bounds=(1.0, 7.0))
     T = sa.estimates(part, np.full((4, 40), np.nan), np.arange(40))
     assert (T == 4.0).all()
-    rows = table(np.random.default_rng(3), 40, "huber")
+    rows = table(seeded(3), 40, "huber")
     assert (sa.estimates(part, rows, np.arange(40)) >= 1.0).all()
 
 
@@ -235,7 +236,7 @@ def test_the_window_of_a_mean_is_made_of_released_quartiles() -> None:
     """
     part = part_of("huber", 8)
     for seed in range(5):
-        rows = table(np.random.default_rng(seed), 80, "huber")
+        rows = table(seeded(seed), 80, "huber")
         found = column_registry.release(part, Private(rows)).values.reshape(2, 4)
         for mean, (value, noise, first, third) in zip(part.means, found, strict=True):
             centre, half = sa.window(mean, first, third)

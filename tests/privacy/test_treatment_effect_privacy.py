@@ -27,6 +27,7 @@ from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people, people_facts
 from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import released
+from support.seeds import seeded
 
 V = ((0.04, 0.01), (0.01, 0.09))
 W = ((0.04, 0.0, 0.01), (0.0, 0.09, 0.0), (0.01, 0.0, 0.05))
@@ -98,7 +99,7 @@ LEAST = {
 def test_no_neighbour_on_a_released_path_loses_more_than_is_charged(name: str, seed: int) -> None:
     """Whatever the other records are: a sum that centred by them would lose more."""
     plan, found = steps(name, 3)
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     extreme, table = extremes(), people(12, seed)
     chosen = rng.integers(len(extreme["y"]), size=3)
     other = {k: np.concatenate([extreme[k][chosen], v[3:]]) for k, v in table.items()}

@@ -29,6 +29,7 @@ from support.fits.regressions import (
     totals,
     whole,
 )
+from support.seeds import seeded
 
 N = 60
 RHO = 5 * 10**12  # little noise: the path goes where the data send it
@@ -37,7 +38,7 @@ EXTREMES = list(product((-50.0, 0.0, 50.0), (-5.0, 0.0, 1.0, 8.0, 900.0), (-90.0
 
 
 def data() -> Any:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     x, w = rng.normal(size=N), rng.uniform(0, 8, N)
     return {"x": x, "w": w, "y": x + rng.normal(size=N), "k": rng.poisson(3, N) * 1.0}
 

@@ -23,6 +23,7 @@ from support.attacks.privacy_losses import farthest_records
 from support.attacks.selection_laws import tree_law, worst_rho
 from support.fits.regressions import drive, facts_of, numeric, plain_design, profile_of, whole
 from support.kinds.named_tests import offer, people_facts
+from support.seeds import seeded
 
 WHOLE = 1 << 26
 FOUR = Grid(1.0, 4.0, integers=True)
@@ -96,7 +97,7 @@ X, W, Y = numeric("x", -20, 20), numeric("w", 0, 8), numeric("y", -60, 60)
 @pytest.mark.slow
 def test_no_two_weighted_records_are_farther_apart_than_the_noise_is_made_for() -> None:
     """All parts of a weighted regression quantile; the sums and the scale attain their bounds."""
-    rng, n = np.random.default_rng(2), 300
+    rng, n = seeded(2), 300
     x, w = rng.normal(size=n), rng.uniform(0, 8, n)
     data: Any = {"x": x, "w": w, "y": np.clip(x + rng.standard_t(3, n), -60, 60)}
     design = plain_design([X], Y, weight=ColumnWeight("w", 8.0))

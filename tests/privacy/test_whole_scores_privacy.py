@@ -19,6 +19,7 @@ from reticent_server.domain.steps import GramSum, RunningCounts
 from reticent_server.mechanisms import noisy_sum, registry, running_counts
 from support.fits.linear_plans import linear_plan, numerics
 from support.fits.regressions import drive, linear_table, totals, whole
+from support.seeds import seeded
 
 RHO, N = rho_units(1.0, 1e-6), 3_000
 EXTREMES = [
@@ -31,7 +32,7 @@ EXTREMES = [
 
 @pytest.fixture(scope="module")
 def steps() -> Any:
-    table = linear_table(N, 2, np.random.default_rng(11))
+    table = linear_table(N, 2, seeded(11))
     plan = linear_plan(table, numerics(2), RHO, loss="squared")
     return table, drive(plan.run(), whole(table)).steps
 

@@ -19,6 +19,7 @@ from support.attacks.neighbouring_pair import (
     share_profile,
 )
 from support.installations.small import Installation
+from support.seeds import seeded
 
 DRAWS = 10_000
 
@@ -31,7 +32,7 @@ def test_the_audit_accepts_the_true_noise_and_rejects_two_fifths_of_it(
     scale: float, accepted: bool
 ) -> None:
     """On simulated counts that differ by 1; 0.7 of the noise is beyond what this many can show."""
-    rho, rng = 0.05, np.random.default_rng(1)
+    rho, rng = 0.05, seeded(1)
     sigma = scale / np.sqrt(2 * rho)
     left, right = (
         [Outcome("reply", v, 0.0, rho) for v in mean + sigma * rng.normal(size=DRAWS)]
@@ -43,7 +44,7 @@ def test_the_audit_accepts_the_true_noise_and_rejects_two_fifths_of_it(
 @pytest.mark.audit
 @pytest.mark.parametrize("told_by", ["status", "seconds"])
 def test_the_audit_sees_a_status_or_a_time_that_tells(told_by: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
 
     def outcomes(share: float) -> list[Outcome]:
         told = rng.random(4000) < share

@@ -28,6 +28,7 @@ from support.attacks.tape import Tape
 from support.installations.small import Api, Installation, request_body, without_reader
 from support.kinds.examples import FIELDS
 from support.kinds.results import replied
+from support.seeds import seeded
 
 MORE: dict[str, dict[str, Any]] = {
     "count where": {"kind": "count", "where": "k > 3 and g != 'a'"},
@@ -46,7 +47,7 @@ class Rows:
     n = 400
 
     def __init__(self, seed: int) -> None:
-        rng = np.random.default_rng(seed)
+        rng = seeded(seed)
         x = rng.normal(size=self.n) * (1 + seed)
         self._columns = {
             "y": np.clip(3 * seed - x + rng.standard_cauchy(self.n), -10, 10),

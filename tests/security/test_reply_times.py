@@ -23,6 +23,7 @@ from support.attacks.neighbouring_pair import (
     share_profile,
 )
 from support.installations.small import Installation
+from support.seeds import seeded
 
 Found = dict[str, list[Outcome]]
 
@@ -58,7 +59,7 @@ def alike(prober: Prober, query: dict[str, str], privacy: dict[str, float]) -> F
 
 
 def test_the_classifier_sees_a_difference() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     plain, late, wide = rng.normal(size=(3, REQUESTS))
     assert auc(plain, late + 0.3) > LARGEST_AUC
     assert auc(np.abs(plain), np.abs(1.3 * wide)) > LARGEST_AUC

@@ -42,6 +42,7 @@ from support.installations.bench import Browser
 from support.installations.small import SCHEMA, Api, Installation, opened
 from support.kinds.examples import QUERIES
 from support.processes.waiting import until
+from support.seeds import seeded
 
 PERSONS, M = 60, 5
 PANEL = SCHEMA.replace("columns:", f"unit: {{column: id, max_rows: {M}}}\ncolumns:")
@@ -75,7 +76,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[0-9:.]*(Z|\+00:00)?")
 
 
 def rows(lengths: np.ndarray, seed: int) -> str:
-    rng, lines = np.random.default_rng(seed), []
+    rng, lines = seeded(seed), []
     for person, length in enumerate(lengths):
         for _ in range(length):
             x, e, u = rng.normal(), rng.normal(), rng.random()

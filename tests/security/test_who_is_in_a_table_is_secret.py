@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 import typer
 from structlog.testing import capture_logs
@@ -34,6 +33,7 @@ from support.attacks.transcript import Transcript, counted
 from support.databases.migrated import SetClock
 from support.installations.bench import Browser
 from support.installations.small import Api, Installation, opened
+from support.seeds import seeded
 
 PERSONS, M, PLACES = 60, 3, 80
 SCHEMAS = {
@@ -102,7 +102,7 @@ def csv(head: str, persons: Sequence[str], rows: int, seed: int) -> str:
     """A person's rows are drawn from its name, so that they are the same in both worlds."""
     lines = [head]
     for person in persons:
-        rng = np.random.default_rng([seed, *person.encode()])
+        rng = seeded([seed, *person.encode()])
         for _ in range(1 + int(rng.integers(rows))):
             first = "fm"[int(rng.integers(2))] if "sex" in head else int(rng.integers(100))
             lines.append(f"{person},{first},{int(rng.integers(10, 61))}")

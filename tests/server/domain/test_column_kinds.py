@@ -6,7 +6,6 @@ repository name it.
 import re
 from typing import Any, get_args
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -27,6 +26,7 @@ from reticent_server.vault.cells import Encoded, encode
 from support.documents.code_blocks import ROOT
 from support.kinds.named_tests import offer
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 LEVELS = ("none", "school", "college", "degree")
 SCHOOLING = Column("schooling", ColumnKind.ORDERED, 0, len(LEVELS) - 1, LEVELS)
@@ -37,7 +37,7 @@ NAMES = re.compile(r"ColumnKind\.ORDERED|kind: ordered|\"ordered\"|`ordered`")
 
 
 def schooling() -> dict[str, Any]:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     levels = rng.choice(4, N, p=[0.1, 0.2, 0.5, 0.2]).astype(float)
     return {"schooling": levels, "g": (levels > 1.0).astype(float), "y": levels / 4}
 

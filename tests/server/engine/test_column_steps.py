@@ -26,6 +26,7 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.shared.columns import ColumnsMap
 from reticent_server.mechanisms import column_registry
 from reticent_server.numerics.lattices import lattice_between
+from support.seeds import seeded
 
 N = 1003
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, -10, 10), Column("y", ColumnKind.NUMERIC, 0, 1)))
@@ -37,7 +38,7 @@ UNSAFE = StableBin("median", LATTICE, UniformBins(1.0), 10**9, 10**12)
 class MemoryReader:
     n = N
     arrays: dict[str, Any] = {  # noqa: RUF012
-        "x": np.random.default_rng(1).uniform(-9, 9, N), "y": np.arange(N) / N
+        "x": seeded(1).uniform(-9, 9, N), "y": np.arange(N) / N
     }  # fmt: skip
 
     def batches(self, columns: Any) -> Iterator[Any]:

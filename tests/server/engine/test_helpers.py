@@ -25,6 +25,7 @@ from reticent_server.engine.local import LocalEngine
 from reticent_server.mechanisms.disjoint_groups import grouped
 from support.processes.cluster_maps import Fails, KillsItsWorker, Moments
 from support.processes.waiting import until
+from support.seeds import seeded
 
 N = 20_011
 SCHEMA = Schema((
@@ -46,7 +47,7 @@ class MarkedRows:
     marks_bad_cells = True
 
     def __init__(self) -> None:
-        rng = np.random.default_rng(3)
+        rng = seeded(3)
         self.arrays = {"y": rng.standard_cauchy(N), "x": rng.normal(size=N)}
         self.arrays["g"] = rng.integers(0, 3, N).astype(float)
         self.arrays["g:missing"] = rng.random(N) < 0.1

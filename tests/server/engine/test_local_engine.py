@@ -24,6 +24,7 @@ from reticent_server.errors import Unavailable
 from reticent_server.kinds.count.kind import Count
 from reticent_server.mechanisms import disjoint_groups, registry
 from reticent_server.mechanisms.disjoint_groups import GroupsMap
+from support.seeds import seeded
 
 N = 6_011
 SCHEMA = Schema((
@@ -36,7 +37,7 @@ class MemoryReader:
     """Rows in memory, in batches of an odd size."""
 
     def __init__(self, n: Any = N, batch: int = 4999) -> None:
-        rng = np.random.default_rng(11)
+        rng = seeded(11)
         self.n, self.batch, self.opened = n, batch, 0
         self.arrays = {"x": rng.standard_cauchy(n), "g": rng.integers(0, 3, n).astype(float)}
         self.arrays["g:missing"] = rng.random(n) < 0.1

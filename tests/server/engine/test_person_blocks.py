@@ -13,14 +13,15 @@ from reticent_server.domain.private import Private
 from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Unit
 from reticent_server.engine.blocks import Table
 from reticent_server.engine.cache import ColumnCache
+from support.seeds import seeded
 
 PERSONS, M = 701, 7
 SCHEMA = Schema((Column("x", ColumnKind.NUMERIC, -10, 10),), Unit("id", M))
 
 
 ARRAYS = {
-    "x": np.random.default_rng(1).normal(size=PERSONS * M),
-    ":missing": np.random.default_rng(2).random(PERSONS * M) < 0.4,
+    "x": seeded(1).normal(size=PERSONS * M),
+    ":missing": seeded(2).random(PERSONS * M) < 0.4,
 }
 
 

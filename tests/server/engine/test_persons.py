@@ -20,6 +20,7 @@ from reticent_server.engine.persons import view_reader
 from reticent_server.errors import Unavailable
 from reticent_server.formula.features import parse_view
 from reticent_server.vault.ports import RowsOfPersons
+from support.seeds import seeded
 
 M, N = 5, 40
 SCHEMA = Schema(
@@ -95,7 +96,7 @@ def view_of(
 
 
 def test_the_view_is_what_a_loop_over_persons_gives() -> None:
-    rows = people(np.random.default_rng(1))
+    rows = people(seeded(1))
     reader = view_reader(Places(rows, 11), VIEW, N)
     (batch,) = (found.unwrap().to_pydict() for found in reader.batches(NAMES))
     assert batch["rows"] == [len(each) for each in rows]
@@ -113,7 +114,7 @@ def test_the_view_is_what_a_loop_over_persons_gives() -> None:
 def test_neither_batches_nor_stored_order_change_a_bit(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    generator = np.random.default_rng(2)
+    generator = seeded(2)
     rows = people(generator)
     wanted = view_of(rows, size=1 << 16)
     monkeypatch.setattr(persons_module, "ROWS_AT_ONCE", at_once)
@@ -125,7 +126,7 @@ def test_neither_batches_nor_stored_order_change_a_bit(
 @pytest.mark.parametrize("number", [0, 1, M])
 @pytest.mark.parametrize("place", [0, 17, N - 1])
 def test_another_persons_rows_change_one_row_of_the_view(number: int, place: int) -> None:
-    generator = np.random.default_rng(3)
+    generator = seeded(3)
     rows = people(generator)
     rows[place] = np.array([[0.9, 1, 1, 0, 0], [-0.8, 2, 1, 0, 0]])
     other = np.tile([0.1, 0.0, 0.0, 0.0, 0.0], (number, 1))
@@ -154,7 +155,7 @@ def test_only_what_is_asked_for_is_read_and_made() -> None:
             asked.append(tuple(columns))
             return super().batches(columns)
 
-    rows = people(np.random.default_rng(4))
+    rows = people(seeded(4))
     reader = view_reader(Watched(rows, 9), VIEW, N)
     (batch,) = (found.unwrap() for found in reader.batches(("worst", "rows")))
     assert batch.schema.names == ["worst", "rows"]
@@ -164,7 +165,7 @@ def test_only_what_is_asked_for_is_read_and_made() -> None:
 
 
 def test_a_table_of_another_number_of_places_is_not_read() -> None:
-    reader = view_reader(Places(people(np.random.default_rng(5)), 9), VIEW, N - 1)
+    reader = view_reader(Places(people(seeded(5)), 9), VIEW, N - 1)
     with pytest.raises(Unavailable):
         list(reader.batches(NAMES))
 

@@ -27,6 +27,7 @@ from reticent_server.fitting.beliefs import (
 from reticent_server.fitting.filter import Correction, corrected_curvature, moved
 from reticent_server.fitting.trust import believed
 from reticent_server.fitting.trust.thresholds import DOUBT
+from support.seeds import seeded
 
 Q, STEPS, NOISE = 4, 6, 0.02
 FACTORS = tuple(h for h, _ in SEEN)
@@ -66,7 +67,7 @@ def path(
 
 
 def test_one_belief_is_the_filter() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     there, noise = curvature(np.diag([1.0, 0.6, 0.3, 0.1]), 0.5, 0.2), 0.01 * np.eye(Q)
     beliefs, C = beliefs_of(EXPECTED, np.eye(Q)), np.eye(Q)
     for _ in range(3):
@@ -84,27 +85,27 @@ def test_what_is_left_is_what_is_said_to_be_left(h: float) -> None:
     """Also where the curvature is a quarter of what is expected; the mean of 40 χ²_q/q has a
     standard deviation of .11.
     """
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     squares = [path(rng, h).square for _ in range(40)]
     assert 0.3 < np.mean(squares) < 1.6
 
 
 def test_a_filter_that_is_sure_of_its_curvature_stops_short() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     sure = [path(rng, 0.35, EXPECTED).square for _ in range(20)]
     assert np.mean(sure) > 10
 
 
 @pytest.mark.slow
 def test_steps_tell_the_curvature_from_others() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     for at, h in enumerate(FACTORS):
         told = [path(rng, h).beliefs[at].chance for _ in range(20)]
         assert np.mean(told) > 0.8
 
 
 def test_where_the_curvature_is_as_expected_beliefs_cost_next_to_nothing() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     bank, sure = (
         np.mean([np.trace(covariance(path(rng, 1.0, f).beliefs)) for _ in range(20)])
         for f in (SEEN, EXPECTED)
@@ -127,7 +128,7 @@ def test_the_covariance_is_that_of_the_mixture() -> None:
     beliefs = stepped(beliefs_of(SEEN, np.eye(Q)), there, noise, np.full(Q, 0.3)).beliefs
     step = stepped(beliefs, there, noise, np.full(Q, 0.1))
     np.testing.assert_allclose(sum(b.chance * b.off for b in step.beliefs), 0.0, atol=1e-12)
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     which = rng.choice(len(SEEN), size=20_000, p=[b.chance for b in step.beliefs])
     draws = np.array([step.beliefs[k].off for k in which])
     draws += np.array([np.sqrt(step.beliefs[k].C[0, 0]) for k in which])[:, None] * rng.normal(
@@ -168,7 +169,7 @@ def test_a_score_that_is_too_large_raises_the_covariance() -> None:
 
 def test_surprises_are_as_rare_as_they_say() -> None:
     """The least of 600 chances of a fit that is right is above 10⁻⁷ but once in 16,000."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     chances = [c for _ in range(100) for c in path(rng, 1.0, EXPECTED).chances]
     assert min(chances) > 1e-7
     assert 0.35 < np.mean(chances) < 0.65
@@ -176,7 +177,7 @@ def test_surprises_are_as_rare_as_they_say() -> None:
 
 @pytest.mark.slow
 def test_the_last_check_declines_what_steps_contradict_and_nothing_else() -> None:
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     sound = [path(rng, 1.0) for _ in range(60)]
     wrong = [path(rng, 0.5) for _ in range(60)]
     assert all(believed(doubt(p.beliefs)).intervals for p in sound)

@@ -13,13 +13,14 @@ from support.fits.glm import glm_table, slopes
 from support.fits.glm import planned as glm_planned
 from support.fits.linear_plans import linear_plan, numerics, target_of
 from support.fits.regressions import boolean, drive, linear_table, whole
+from support.seeds import seeded
 
 REPEATS = 24
 
 
 def plan_of(model: Any, n: int = 8000, epsilon: float = 1.0) -> tuple[Any, Any]:
     """A plan and its table: three regressors, and of a linear model or a logit a level of 6 %."""
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     d = (rng.random(n) < 0.06).astype(float)
     rho = rho_units(epsilon, 1e-6)
     if model == "linear":
@@ -56,7 +57,7 @@ def test_releases_of_one_table_are_about_its_target_by_their_privacy_errors(mode
 @pytest.mark.slow
 def test_of_a_collinear_pair_the_sum_is_known_and_neither_part() -> None:
     """Flags miss some times in a hundred; 9 of 12 right fails by luck less than once in 10⁶."""
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     table = linear_table(6000, 3, rng)
     table["x1"] = table["x0"].copy()
     table["y"] = 2 * table["x0"] + table["x2"] + 0.5 * rng.normal(size=6000)

@@ -21,6 +21,7 @@ from reticent_server.mechanisms import registry as mechanisms
 from support.fits.clusters import G, T, asked, clustered_facts, clustered_table, cr1
 from support.fits.regressions import Trace
 from support.kinds.named_tests import offer, people_facts
+from support.seeds import seeded
 
 N = 20_000
 OLS = LinearRegression("y ~ x + z", loss="squared", cluster="g")
@@ -107,7 +108,7 @@ def test_errors_are_never_below_those_by_row_and_noise_makes_them_larger() -> No
 
 def test_noise_is_taken_off_on_average() -> None:
     """What clusters add, over 400 draws of the noise of sums that is twice as long as they are."""
-    rng, n, noise = np.random.default_rng(12), 4000.0, 100.0
+    rng, n, noise = seeded(12), 4000.0, 100.0
     sums = rng.normal(scale=50.0, size=(2, G))
     sums -= sums.mean(axis=1, keepdims=True)
     squares, numbers = Released(n * np.eye(2), 1.0), Released(np.full(G, n / G), 1.0)
@@ -264,7 +265,7 @@ def test_a_cluster_alone_in_its_stratum_is_centred_at_the_mean_of_all() -> None:
 
 
 def test_noise_in_strata_is_taken_off_on_average() -> None:
-    rng, there = np.random.default_rng(4), np.arange(30) % 5 != 4
+    rng, there = seeded(4), np.arange(30) % 5 != 4
     squares = [np.sum(in_strata(rng.normal(size=(1, 30)), there, 10)[0] ** 2) for _ in range(4000)]
     assert np.mean(squares) == pytest.approx(24, rel=0.02)
 

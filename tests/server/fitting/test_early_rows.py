@@ -26,6 +26,7 @@ from support.fits.linear_plans import gaps, linear_plan, numerics, target_of
 from support.fits.panels import facts_of as panel_facts
 from support.fits.panels import panel, pooled
 from support.fits.regressions import HUGE_RHO, boolean, drive, linear_table, whole
+from support.seeds import seeded
 
 HUBER = Signal(1.345, 0.82, scaled=True)
 RHO = rho_units(4.0, 1e-6)
@@ -42,7 +43,7 @@ def stride(n: int, rho: int = RHO, **more: Any) -> int:
 
 @pytest.fixture(scope="module")
 def table() -> Any:
-    return linear_table(N, 2, np.random.default_rng(0))
+    return linear_table(N, 2, seeded(0))
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +234,7 @@ def test_a_forecast_counts_the_parts_noise(plan: Any) -> None:
 
 def test_a_whitening_knows_a_part_by_its_size() -> None:
     """A level that 1 of 100 rows have is known to 10/√rows, a normal direction to 1.4/√rows."""
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     rows = np.column_stack([np.ones(4096), rng.normal(size=4096), np.arange(4096) % 100 == 0])
     X = rows.astype(float)
     coordinates = public_coordinates(X)
@@ -246,7 +247,7 @@ def test_a_whitening_knows_a_part_by_its_size() -> None:
 
 
 def test_rare_levels_of_a_design_keep_all_rows(table: Any) -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     arm, y = boolean("arm"), numerics(1)
     for share, found in ((0.5, 4), (0.02, 1)):
         mixed = {**table, "arm": (rng.random(N) < share) * 1.0}

@@ -25,6 +25,7 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.attacks.seeded_noise import seed_noise
 from support.fits.panels import facts_of, panel
 from support.fits.regressions import drive
+from support.seeds import seeded
 
 PANELS = [
     (persons, m, effects, epsilon)
@@ -80,7 +81,7 @@ def test_without_noise_worth_naming_every_interval_is_expected() -> None:
 
 def responses(tail: str, n: int) -> Any:
     """(n,) of a response on x: normal errors, or those of a Cauchy's tail."""
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     x = rng.normal(size=n)
     e = rng.normal(size=n) if tail == "normal" else 5 * rng.standard_cauchy(size=n)
     return {"x": x, "y": np.clip(x + e, -5000.0, 5000.0)}

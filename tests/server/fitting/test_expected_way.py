@@ -20,6 +20,7 @@ from reticent_server.fitting.filter import (
 from reticent_server.fitting.public.coordinates import WIDE, clipped_moment, public_coordinates
 from reticent_server.fitting.whitening import on_average, unwhitened, whitened_as_expected
 from reticent_server.numerics.matrices import power
+from support.seeds import seeded
 
 Q, UNIT = 4, 0.5
 
@@ -29,12 +30,12 @@ def known(error: Any, shape: Any) -> Correction:
 
 
 def covariance(least: float) -> Any:
-    turn = np.linalg.qr(np.random.default_rng(7).normal(size=(Q, Q)))[0]
+    turn = np.linalg.qr(seeded(7).normal(size=(Q, Q)))[0]
     return turn @ np.diag([2.0, 1.0, 0.5, least]) @ turn.T
 
 
 def jacobian() -> Any:
-    root = np.random.default_rng(8).normal(size=(Q, Q))
+    root = seeded(8).normal(size=(Q, Q))
     return root @ root.T
 
 
@@ -73,7 +74,7 @@ def test_a_direction_that_no_row_has_is_usable() -> None:
 
 
 def test_predictors_vary_by_what_is_left() -> None:
-    C, rows = covariance(1.0), np.random.default_rng(9).normal(size=(50, Q))
+    C, rows = covariance(1.0), seeded(9).normal(size=(50, Q))
     way, said = ExpectedWay(triangular_root(C)), np.sum(rows @ C * rows, axis=1)
     np.testing.assert_allclose(way.variance(rows), said)
     np.testing.assert_allclose(way.variance(rows.astype(np.float32)), said, rtol=1e-5)
@@ -90,7 +91,7 @@ def test_an_expected_jacobian_makes_a_forecast_as_sure_as_a_released_one() -> No
 
 
 def test_a_round_that_shows_what_is_expected_stretches_nothing() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     X = np.column_stack([np.ones(4096), rng.normal(size=(4096, Q - 1))])
     start = unwhitened(public_coordinates(X), WIDE * Q)
     variances = np.diag(np.linalg.inv(start.moment))
@@ -102,7 +103,7 @@ def test_a_round_that_shows_what_is_expected_stretches_nothing() -> None:
 
 
 def test_a_rare_axis_of_which_noise_is_all_is_not_as_expected() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     X = np.column_stack([np.ones(4096), rng.normal(size=(4096, Q - 1))])
     start = replace(unwhitened(public_coordinates(X), WIDE * Q), free=Q - 1)
     variances = np.diag(np.linalg.inv(start.moment))
@@ -113,7 +114,7 @@ def test_a_rare_axis_of_which_noise_is_all_is_not_as_expected() -> None:
 
 
 def test_a_design_has_one_ground_and_its_prior() -> None:
-    X = np.random.default_rng(4).normal(size=(4096, Q))
+    X = seeded(4).normal(size=(4096, Q))
     coordinates = public_coordinates(X)
     ground = expected_ground(coordinates)
     assert expected_ground(coordinates) is ground

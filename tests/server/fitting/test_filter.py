@@ -27,6 +27,7 @@ from reticent_server.kinds.glm.families.poisson import POISSON
 from reticent_server.numerics.matrices import power
 from reticent_server.numerics.psi import Huber
 from support.fits.regressions import numeric
+from support.seeds import seeded
 
 Q = 4
 
@@ -47,7 +48,7 @@ def test_a_step_is_the_best_linear_estimate_of_the_way() -> None:
     """Many ways d ~ N(0, C), g = Hd + e: what is left has the covariance that is said, and none is
     smaller.
     """
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     root = rng.normal(size=(Q, Q))
     C, J, noise = root @ root.T, np.diag([1.0, 0.6, 0.3, 0.1]), 0.2**2 * np.eye(Q)
     H = curvature(J).H
@@ -69,7 +70,7 @@ def test_what_the_curvature_is_wrong_by_is_in_the_covariance(error: float, shape
     """H of the data is B⁻¹(I + N)B⁻¹ with another N at each step: z of many paths of three
     steps.
     """
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     J = np.diag([1.0, 0.5, 0.3, 0.2])
     expected, root = curvature(J, error, shape, unit=1.0), np.sqrt(J)
     z = []
@@ -96,7 +97,7 @@ def test_the_prior_allows_rows_to_be_off_by_the_offset() -> None:
     """The mean square of what a predictor is off by; a longer row is not off by more in
     proportion.
     """
-    whitening = whitening_of(np.random.default_rng(4))
+    whitening = whitening_of(seeded(4))
     C = prior(whitening, 2.0)
     off = np.einsum("ij,jk,ik->i", whitening.rows, C, whitening.rows)
     assert 0.4 < np.mean(off) / 2.0**2 < 1.1
@@ -108,7 +109,7 @@ def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> 
     """Mean w ψ′ uuᵀ of rows whose predictor is off by N(0, v) on average, s being measured
     there.
     """
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     whitening = whitening_of(rng)
     model, score = PublicModel(whitening, 2.0 * Q), PsiScore(Huber(1.345), 1.0)
     C = np.diag([variance, 0, 0, 0]) / np.mean(whitening.rows[:, 0] ** 2)
@@ -123,7 +124,7 @@ def test_the_expected_curvature_is_that_of_normal_residuals(variance: float) -> 
 
 
 def test_a_quiet_jacobian_is_taken_and_a_noisy_one_is_not() -> None:
-    whitening = whitening_of(np.random.default_rng(6))
+    whitening = whitening_of(seeded(6))
     known, back = no_correction(whitening, 0.1), power(np.diag([1.0, 0.5, 0.5, 0.2]), 0.5)
     released = back @ np.diag([0.8, 1.2, 1.0, 0.6]) @ back
     quiet, noise = measured(known, back, released, 1e-9)
@@ -140,7 +141,7 @@ def test_a_quiet_jacobian_is_taken_and_a_noisy_one_is_not() -> None:
 
 
 def test_a_bent_step_of_a_straight_score_is_a_straight_step() -> None:
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     there, noise = curvature(np.diag([1.0, 0.7, 0.4, 0.3]), 0.1, 0.1), 0.01 * np.eye(Q)
     g = 0.1 * rng.normal(size=Q)
     straight = moved(0.2 * np.eye(Q), there, noise, g)
@@ -184,7 +185,7 @@ def test_a_step_of_a_log_link_ends_where_the_mean_score_says() -> None:
     """From no slopes to the solution in one step without noise: a linear one leaves the intercept
     half the slopes' variance too high.
     """
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     whitening = whitening_of(rng)
     model, start = (
         PublicModel(whitening, 1e9),

@@ -20,6 +20,7 @@ from reticent_server.mechanisms import registry as mechanisms
 from support.attacks.privacy_losses import farthest_records
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import offer, people, people_facts
+from support.seeds import seeded
 
 N = 20_000
 LINEAR = LinearRegression("y ~ x", fit_statistics=True)
@@ -27,7 +28,7 @@ LOGISTIC = Glm("b ~ x", "binomial", fit_statistics=True)
 
 
 def table(seed: int, n: int = N) -> dict[str, Any]:
-    found, rng = people(n, seed), np.random.default_rng(seed)
+    found, rng = people(n, seed), seeded(seed)
     found["b"] = (rng.random(n) < 1 / (1 + np.exp(-1.5 * found["x"] - 1.5))).astype(float)
     return found
 

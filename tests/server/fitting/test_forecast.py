@@ -29,6 +29,7 @@ from support.fits.regressions import (
     query,
     whole,
 )
+from support.seeds import seeded
 
 Y = numeric("y", -100, 100)
 WORTH_ASKING = 3.0
@@ -68,7 +69,7 @@ def released_over_forecast(p: Any, n: int, epsilon: Any, seeds: Any) -> tuple[An
     """(seeds, q) what releases say over what was forecast, and the largest forecast."""
     found = []
     for seed in seeds:
-        table = linear_table(n, p, np.random.default_rng(seed))
+        table = linear_table(n, p, seeded(seed))
         plan = planned(table, columns(p), epsilon)
         found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
     return np.array(found), plan.forecast_fit.worst
@@ -104,12 +105,12 @@ def test_the_forecast_comes_true_in_every_cell_that_is_worth_asking(
     """Within 20 % of the released ratio, with ten strong slopes 55 %; single fits scatter by 30
     %.
     """
-    table = linear_table(n, p, np.random.default_rng(1))
+    table = linear_table(n, p, seeded(1))
     if planned(table, columns(p), epsilon).forecast_fit.worst >= WORTH_ASKING:
         return
     found = []
     for seed in range(700, 800 if n <= 5_000 else 720):
-        table = linear_table(n, p, np.random.default_rng(seed))
+        table = linear_table(n, p, seeded(seed))
         plan = planned(table, columns(p), epsilon)
         found.append(ratios(drive(plan.run(), whole(table)).result) / plan.forecast_fit.ratios)
     assert np.median(found) == pytest.approx(1, abs=0.55 if p == 10 else 0.2)
@@ -120,7 +121,7 @@ def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit() -> None:
     """Their root mean square over 40 tables of 5 coefficients, within 45 %."""
     deviations = []
     for seed in range(800, 840):
-        table = linear_table(4_000, 4, np.random.default_rng(seed))
+        table = linear_table(4_000, 4, seeded(seed))
         plan = planned(table, columns(4), 1.0)
         target = noise_free_fit(plan, whole(table))
         moved = np.array(drive(plan.run(), whole(table)).result["coefficients"])
@@ -131,7 +132,7 @@ def test_the_forecast_is_of_the_real_distance_from_the_noise_free_fit() -> None:
 
 @pytest.mark.slow
 def test_rare_dummies_are_forecast_by_their_released_frequency() -> None:
-    rng, n = np.random.default_rng(5), 20_000
+    rng, n = seeded(5), 20_000
     terms = [*columns(2), boolean("often"), boolean("rare"), boolean("seldom")]
     table = linear_table(n, 2, rng)
     for name, share in (("often", 0.4), ("rare", 0.08), ("seldom", 0.02)):
@@ -144,7 +145,7 @@ def test_rare_dummies_are_forecast_by_their_released_frequency() -> None:
 
 
 def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
-    table = linear_table(2000, 1, np.random.default_rng(0))
+    table = linear_table(2000, 1, seeded(0))
     plan = planned(table, [*columns(1), boolean("d")], 4.0, profile=False)
     assert min(plan.forecast["privacy_to_sampling"]) > 0
     assert any("No profile has the spread" in note for note in plan.forecast["notes"])
@@ -155,14 +156,14 @@ def test_without_a_profile_levels_are_planned_as_equally_frequent() -> None:
     ("n", "sentence"), [(500, "will be useless"), (1_500, "will dominate"), (100_000, None)]
 )
 def test_a_bad_answer_is_forecast_in_words(n: int, sentence: str | None) -> None:
-    table = linear_table(500, 4, np.random.default_rng(0))
+    table = linear_table(500, 4, seeded(0))
     notes = planned(table, columns(4), 0.3, n=n).forecast["notes"]
     assert any(sentence in note for note in notes) if sentence else not notes
 
 
 def test_a_condition_is_planned_with_the_records_that_it_leaves() -> None:
     """A quarter of them: twice the noise relative to sampling, by the public rows."""
-    table = linear_table(5000, 1, np.random.default_rng(0))
+    table = linear_table(5000, 1, seeded(0))
     whole_, quarter = (
         planned(table, columns(1), 4.0, **more)
         for more in ({}, {"where": Compare("x0", ">", 0.6745)})
@@ -173,7 +174,7 @@ def test_a_condition_is_planned_with_the_records_that_it_leaves() -> None:
 
 
 def test_missing_values_shrink_the_number_of_records() -> None:
-    table = linear_table(2000, 1, np.random.default_rng(0))
+    table = linear_table(2000, 1, seeded(0))
     shares = []
     for missing in (0.0, 1000.0, 1e9):
         plan = planned(table, columns(1), 4.0, missing_columns=("x0",), missing=missing)
@@ -193,7 +194,7 @@ def test_a_wide_design_is_forecast_a_few_times(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         fit_plan, "forecast_fit", lambda fit: made.append(fit.sizes.size) or forecast(fit)
     )
-    table = linear_table(3000, 120, np.random.default_rng(2))
+    table = linear_table(3000, 120, seeded(2))
     ready = planned(table, columns(120), 1.0)
     assert ready.is_wide
     for target in USUAL_TARGETS:
@@ -206,7 +207,7 @@ def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:
     """A plan costs a few units less than it was offered, which turns axes of nearly the same length
     a little.
     """
-    table = linear_table(3000, 3, np.random.default_rng(2))
+    table = linear_table(3000, 3, seeded(2))
     here, there = (planned(table, columns(3), epsilon) for epsilon in (0.5, 2.0))
     assert here.noise_ratio(there.rho) == pytest.approx(there.forecast_fit.worst, rel=1e-3)
     without = planned(table, columns(3), 2.0, profile=False)
@@ -215,6 +216,6 @@ def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:
 
 
 def test_a_search_takes_the_forecast_s_largest_ratio() -> None:
-    table = linear_table(500, 3, np.random.default_rng(1))
+    table = linear_table(500, 3, seeded(1))
     fit = planned(table, columns(3), 1.0).newton
     assert forecast_ratio(fit) == forecast_fit(fit).worst

@@ -22,6 +22,7 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer
 from support.kinds.recipes import facts_of, numeric
+from support.seeds import seeded
 
 COLUMNS = (
     numeric("y", -30.0, 30.0),
@@ -34,7 +35,7 @@ N = 30_000
 
 
 def table(n: int = N, shares: tuple[float, ...] = (0.5, 0.3, 0.2)) -> dict[str, Any]:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     g, x = rng.choice(3, n, p=shares), rng.normal(size=n)
     eta = TRUE[g, 0] + TRUE[g, 1] * x
     y = eta + rng.normal(size=n)
@@ -91,7 +92,7 @@ def test_least_squares_of_groups_is_that_of_all_their_records() -> None:
     was cut of it.
     """
     rows = table()
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     rows["y"] = np.clip(rows["y"] + rng.exponential(2.0, N) ** 1.5 / 2, -30, 30)
     plan, trace = run(LinearRegression("y ~ x", loss="squared", by="g"), 4.0, rows)
     assert plan.outlined.answers == "Least squares"

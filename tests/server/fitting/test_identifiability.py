@@ -15,12 +15,13 @@ from reticent_server.fitting.restriction import Restriction
 from reticent_server.fitting.whitening import unwhitened
 from support.fits.linear_plans import fitted, numerics
 from support.fits.regressions import linear_table
+from support.seeds import seeded
 
 Q = 3
 
 
 def whitening() -> Any:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = np.column_stack([np.ones(2000), rng.normal(size=(2000, Q - 1))])
     return replace(unwhitened(public_coordinates(X), 4.0 * Q), noise=np.full(Q, 1e3))
 
@@ -104,7 +105,7 @@ def test_a_count_of_records_is_present_three_deviations_above_0() -> None:
 
 
 def test_a_restricted_start_keeps_to_its_subspace() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     W, root = rng.normal(size=(2, Q, Q))
     R, C = np.array([[1.0, -1.0, 0.0]]), root @ root.T
     theta, after = Restriction(R, np.array([0.7])).started(rng.normal(size=Q), C, W)
@@ -123,14 +124,14 @@ def test_flagged_coefficients_have_neither_interval_nor_p_value() -> None:
 
 
 def test_noise_above_five_sampling_errors_is_flagged() -> None:
-    table = linear_table(300, 2, np.random.default_rng(2))
+    table = linear_table(300, 2, seeded(2))
     _, result = fitted(table, numerics(2), 0.02)
     assert not any(result["estimable"])
     assert any("Not identifiable" in text for text in result["warnings"])
 
 
 def test_what_is_shown_decides_every_combination_as_the_directions_themselves_do() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     own = Directions(rng.standard_normal((Q, Q)), np.arange(Q) != 1)
     vectors = np.array([direction["vector"] for direction in own.shown]).T
     shown = Directions(vectors, np.array([direction["resolved"] for direction in own.shown]))

@@ -29,6 +29,7 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 N = 8000
 SHARES = (0.03, 0.12, 0.25, 0.60)
@@ -56,7 +57,7 @@ class Writing:
 
 
 def base_table() -> dict[Any, Any]:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     x = rng.normal(size=N)
     g = rng.choice(4, p=SHARES, size=N).astype(float)
     z = 0.6 * x + 0.8 * rng.normal(size=N)
@@ -64,7 +65,7 @@ def base_table() -> dict[Any, Any]:
 
 
 def responses(table: Any, family: Any, eta: Any) -> Any:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     match family:
         case "linear":
             return eta + 0.7 * rng.standard_t(4, N)

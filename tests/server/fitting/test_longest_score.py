@@ -27,6 +27,7 @@ from support.fits.regressions import (
     whole,
 )
 from support.kinds.named_tests import offer
+from support.seeds import seeded
 
 X = [numeric("age", 1, 4), boolean("female")]
 Y = boolean("chol")
@@ -40,7 +41,7 @@ def released(values: Any, noise: float) -> Released:
     """Running counts of lengths with noise of a standard deviation in their units."""
     part = GRID.part(RHO_UNITS, 1)
     totals = running_counts.factored(part, running_counts.encode(part, GRID.codes(values)))
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     found = totals / (1 << row_tail.FACTOR_BITS) + noise * rng.normal(size=len(totals))
     return Released(found, noise)
 
@@ -56,7 +57,7 @@ def scores(theta: Any, columns: dict[str, Any], y: Any) -> Any:
 
 
 def test_no_score_is_longer_and_that_of_a_corner_is_nearly_as_long() -> None:
-    rng, n = np.random.default_rng(0), 20_000
+    rng, n = seeded(0), 20_000
     for _ in range(5):
         theta = rng.normal(size=3)
         bound = longest_score(coding(X), theta, W, 0.8)
@@ -75,7 +76,7 @@ def test_a_box_of_many_terms_has_no_end() -> None:
 
 def two_sorts(n: int = N) -> Any:
     """Lengths of a yes or no with weights: most short, a 25th up to 5."""
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     yes = rng.random(n) < 0.04
     return np.where(yes, 1.5 + 3.5 * rng.beta(1, 3, n), rng.uniform(0.1, 0.5, n))
 
@@ -110,7 +111,7 @@ def test_a_tail_that_is_told_is_cut_by_the_end_only_where_that_is_less() -> None
 @pytest.mark.slow
 def test_more_budget_gives_no_fewer_intervals_of_a_rare_yes() -> None:
     """A linear probability model with weights of a fifth of the largest, at ε = 4."""
-    rng, n = np.random.default_rng(2), 8000
+    rng, n = seeded(2), 8000
     columns = [*X, Y, numeric("w", 0, 160)]
     age, female = rng.integers(1, 5, n) * 1.0, rng.integers(0, 2, n) * 1.0
     table = {

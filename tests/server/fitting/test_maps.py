@@ -54,6 +54,7 @@ from support.fits.regressions import (
     totals,
     whole,
 )
+from support.seeds import seeded
 
 N = 10_000
 X, Z = ColumnValue("x"), ColumnValue("z")
@@ -75,7 +76,7 @@ def rich_design(where: Any = None, missing: Any = ()) -> Design:
 
 
 def rich_table(seed: int = 0) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, z = rng.normal(10, 5, N).clip(-40, 90), rng.lognormal(1, 1, N).clip(0.1, 5000)
     x[:20], z[20:40] = 90, 5000
     return {
@@ -96,7 +97,7 @@ def rich_plan(design: Any) -> Any:
 def rich_maps(design: Any) -> list[Any]:
     """Maps of every kind at a generic public point."""
     coding = rich_plan(design).ground.coding
-    q, rng = coding.size, np.random.default_rng(7)
+    q, rng = coding.size, seeded(7)
     W = np.eye(q) + 0.3 * rng.normal(size=(q, q))
     theta, shift = rng.normal(size=q), 0.1 * rng.normal(size=q)
     scores = PsiScore(Huber(1.0), 0.37), PsiScore(Biweight(), 0.5)
@@ -115,7 +116,7 @@ def gamma_maps() -> tuple[Any, Any]:
     """The joint last step of the Gamma family, whose leverages and limits the linear models do not
     have.
     """
-    table = glm_table("gamma", N, np.random.default_rng(0))
+    table = glm_table("gamma", N, seeded(0))
     plan = planned(table, slopes(3), "gamma", 10**10)
     q, score = plan.ground.coding.size, plan.newton.family.score(0.7, 0)
     point = FitState(0.1 * np.ones(q), np.eye(q), 2.0 * q, score)
@@ -247,7 +248,7 @@ def test_the_formulas() -> None:
 
 
 def test_lattice_products_are_exact() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for q in (2, 11, 60):
         W = on_lattice(rng.normal(size=(q, q)) * np.exp(rng.normal(size=(q, q))), q)
         x = np.round(rng.uniform(-LARGEST, LARGEST, (q, 500)) * 2**20) / 2**20
@@ -258,7 +259,7 @@ def test_lattice_products_are_exact() -> None:
 @pytest.mark.parametrize("q", [2, 11, 40])
 @pytest.mark.parametrize("ratio", [1.0, 1e4, 1e8, 1e12])
 def test_a_transform_stays_invertible_on_the_lattice(q: int, ratio: float) -> None:
-    rng = np.random.default_rng(q)
+    rng = seeded(q)
     left, right = (np.linalg.qr(rng.normal(size=(q, q)))[0] for _ in range(2))
     W = (left * np.geomspace(1, ratio, q)) @ right
     found = invertible_on_lattice(W)
@@ -293,7 +294,7 @@ def test_values_that_are_not_finite_do_not_touch_other_records() -> None:
 @pytest.mark.parametrize("largest", [1e-3, 1.0, 1e6])
 def test_the_predictor_has_a_lattice_of_its_own(largest: float) -> None:
     """However long W is: θ stays what the step says, and products are exact."""
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     x = np.round(rng.uniform(-LARGEST, LARGEST, (5, 4100)) * 2**20) / 2**20
     theta, W = rng.normal(size=5), largest * rng.normal(size=(5, 5))
     point = FitState(theta, W, 20.0, PsiScore(Huber(1.0), 1.0))

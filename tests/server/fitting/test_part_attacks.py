@@ -27,6 +27,7 @@ from support.attacks.privacy_losses import farthest_records
 from support.fits.glm import planned as glm_planned
 from support.fits.linear_plans import linear_plan
 from support.fits.regressions import numeric, whole
+from support.seeds import seeded
 
 LINEAR = ("huber", "squared", "tukey")
 MODELS = (*LINEAR, *FAMILIES)
@@ -39,7 +40,7 @@ SLOPES = ((0.0, 0.0), (0.8, 0.5), (-3.0, 2.0), (40.0, 0.0))
 
 
 def plan_of(model: Any, **more: Any) -> Any:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     table = {"x0": rng.normal(size=400), "x1": rng.normal(size=400)}
     table["y"] = rng.exponential(size=400) + 0.2
     if model == "binomial":
@@ -225,7 +226,7 @@ def test_the_ball_of_a_logits_gradient_is_attained_and_smaller_than_one_about_0(
 def test_whitening_rows_attain_their_bound(model: str, intercept: bool) -> None:
     step = next(plan_of(model, intercept=intercept).run())
     assert isinstance(step.map_fn, RowsMap)
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     x0, x1 = rng.normal(size=(2, 1500)) * np.exp(rng.normal(1, 1, 1500))
     apart, longest = attack(step, {"x0": x0, "x1": x1, "y": np.ones(1500)})[0]
     assert ATTAINED < apart <= 1
@@ -265,7 +266,7 @@ def test_the_joint_gamma_steps_parts_come_to_their_bounds(scale: float) -> None:
     step = last_step(plan, (0.0, 0.0, 0.0), scale)
     assert [type(part) for part in step.parts] == [VectorSum, GramSum, GramSum, VectorSum]
     assert step.parts[2].size == plan.sizes.size + 1
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     x0, x1 = rng.normal(size=(2, 200)) * np.exp(rng.normal(0.3, 1, 200))
     table = {"x0": np.tile(x0, 3), "x1": np.tile(x1, 3), "y": np.repeat([0.0, 1.0, 1000.0], 200)}
     found = attack(step, table)

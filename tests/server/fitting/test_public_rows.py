@@ -41,6 +41,7 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 LEVELS = np.linspace(0.0005, 0.9995, 1000)
 G = Column("g", ColumnKind.CATEGORICAL, 0.0, 2.0, tuple("abc"), ("",))
@@ -48,7 +49,7 @@ K = Column("k", ColumnKind.INTEGER, 1.0, 13.0)
 
 
 def test_a_number_is_interpolated_between_its_quantiles_and_has_their_tail() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     x = rng.normal(size=200_000)
     p = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
     released = ColumnProfile(quantiles=tuple(np.quantile(x, p).tolist()), probabilities=p)
@@ -102,7 +103,7 @@ def test_the_unknown_side_of_a_spike_is_spread_to_its_bound() -> None:
 
 
 def test_a_mask_leaves_the_rows_that_are_in_use() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     table = {"x": rng.normal(size=2000), "y": rng.normal(size=2000)}
     columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
     facts = facts_of(2000, columns, profile_of(table, columns))
@@ -120,7 +121,7 @@ def test_the_rows_of_a_design_are_drawn_once() -> None:
     """For all quantiles, and for one epsilon after the other; another number of records, profile or
     design has rows of its own.
     """
-    table = {name: np.random.default_rng(1).normal(size=500) for name in ("x", "y")}
+    table = {name: seeded(1).normal(size=500) for name in ("x", "y")}
     columns = [numeric("x", -9, 9), numeric("y", -9, 9)]
     facts = facts_of(500, columns, profile_of(table, columns))
     design = plain_design(columns[:1], columns[1])
@@ -139,7 +140,7 @@ def test_the_rows_of_a_design_are_drawn_once() -> None:
 
 
 def test_a_coding_keeps_declared_bounds_on_the_lattice_as_far_as_its_steps_stay_fine() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     table = {"x": rng.normal(size=500), "z": np.full(500, 7.0), "y": rng.normal(size=500)}
     columns = [numeric("x", -1e3, 1e3), numeric("z", 0, 10), numeric("y", -9, 9)]
     facts = facts_of(500, columns, profile_of(table, columns))
@@ -200,7 +201,7 @@ def test_only_ranks_that_a_tree_can_find_are_asked_for() -> None:
 
 @pytest.mark.parametrize("max_rows", [1, 3])
 def test_an_own_profile_is_like_the_curator_s(max_rows: int) -> None:
-    rng, persons = np.random.default_rng(3), 4200 // max_rows
+    rng, persons = seeded(3), 4200 // max_rows
     table = {
         "x": rng.normal(size=4200),
         "k": rng.integers(1, 14, 4200).astype(float),

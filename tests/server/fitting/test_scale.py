@@ -16,6 +16,7 @@ from reticent_server.fitting.scale import MeasuredScale
 from reticent_server.kinds.glm.families.base import FittedFamily, Start
 from reticent_server.kinds.glm.families.gamma import GAMMA
 from reticent_server.kinds.glm.families.poisson import POISSON
+from support.seeds import seeded
 
 N, SD = 400_000, 0.02
 THETA = np.array([0.6, 0.25])
@@ -29,7 +30,7 @@ def fitted(name: str) -> FittedFamily:
 
 def drawn(name: str) -> tuple[Any, Any]:
     """Rows (N, 2) and responses of the law at its scale."""
-    rng, s = np.random.default_rng(5), SCALES[name]
+    rng, s = seeded(5), SCALES[name]
     X = np.column_stack([np.ones(N), rng.normal(size=N)])
     mu = np.exp(X @ THETA)
     if name == "gamma":

@@ -20,6 +20,7 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.kinds.registry import plan
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.regressions import Table, boolean, numeric, profile_of
+from support.seeds import seeded
 
 N = 8000
 LEVELS = ("a", "b", "c")
@@ -33,7 +34,7 @@ COLUMNS = (
 
 def people(seed: int, log_odds: tuple[float, float, float]) -> Table:
     """400 records of level a, whose events are as rare as these log odds say."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     g = rng.choice(3, size=N, p=SHARES)
     x, d = rng.normal(size=N), (rng.random(N) < 0.4) * 1.0
     y = rng.random(N) < expit(np.array(log_odds)[g] + 0.5 * x + 0.3 * d)
@@ -115,7 +116,7 @@ def test_each_row_counts_the_least_curvature_that_is_likely() -> None:
 def test_of_a_linear_regression_records_count() -> None:
     """Level a has 400 records of 8,000 in which y is rare: no matter here."""
     table = people(4, (-5.0, -2.0, -2.0))
-    table["y"] = table["y"] + np.random.default_rng(5).normal(size=N)
+    table["y"] = table["y"] + seeded(5).normal(size=N)
     known = facts(table, numeric("y", -9, 9))
     query = LinearRegression("y ~ x + d + g", loss="huber")
     assert all(answer(plan(known, query, offer(4.0)), table)["estimable"])

@@ -16,6 +16,7 @@ from reticent_server.fitting.public.coordinates import (
     public_coordinates,
 )
 from reticent_server.fitting.whitening import unwhitened, whitened
+from support.seeds import seeded
 
 Q, N = 4, 4096
 
@@ -42,7 +43,7 @@ def settled(
 def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_written(
     distort: float,
 ) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     X = normal_rows(rng)
     A = np.eye(Q) + distort * np.triu(rng.normal(size=(Q, Q)), 1)
     first, second = public_coordinates(X), public_coordinates(X @ A.T)
@@ -54,7 +55,7 @@ def test_public_coordinates_are_the_same_up_to_a_rotation_however_the_rows_are_w
 
 
 def test_free_coordinates_have_the_clipped_moment_of_normal_rows() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     X = np.column_stack(
         [np.ones(N), rng.standard_t(3, N), rng.exponential(size=N), rng.normal(size=N)]
     )
@@ -70,7 +71,7 @@ def test_many_columns_have_the_coordinates_that_few_have(
     """By Cholesky factors and in single precision; also where no axis may be stretched as far as it
     should be. The rows' moment is the same as well, so the two differ by a rotation at most.
     """
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     X = np.column_stack(
         [np.ones(N), rng.standard_t(1.5, N), rng.normal(size=N), rng.random(N) < 0.01]
     )
@@ -90,7 +91,7 @@ def test_many_columns_have_the_coordinates_that_few_have(
 
 def test_no_row_is_stretched_by_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the middle of a heavy tail is short of what it would be stretched to."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     X = np.column_stack([np.ones(N), rng.standard_t(1.5, N), rng.normal(size=N)])
     squares = []
     for limit in (1.0, 1.2):
@@ -102,7 +103,7 @@ def test_no_row_is_stretched_by_more_than_the_limit(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     X = normal_rows(rng)
     X[:, 3] = rng.random(N) < 0.01
     found = public_coordinates(X)
@@ -112,7 +113,7 @@ def test_a_rare_level_is_no_free_coordinate_and_keeps_its_weight() -> None:
 
 
 def test_terms_that_are_constant_or_collinear_are_found_lost() -> None:
-    X = normal_rows(np.random.default_rng(3))
+    X = normal_rows(seeded(3))
     twice = np.column_stack([X, X[:, 1]])
     assert public_coordinates(twice).lost
     constant = X.copy()
@@ -125,7 +126,7 @@ def test_terms_that_are_constant_or_collinear_are_found_lost() -> None:
 @pytest.mark.parametrize("correlation", [0.0, 0.9, 0.999])
 def test_whitening_without_noise_finds_the_data_s_own_coordinates(correlation: float) -> None:
     """Correlated and scaled otherwise than the public rows, which are independent."""
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     X = normal_rows(rng)
     data = normal_rows(rng, 20_000)
     data[:, 2] = correlation * data[:, 1] + np.sqrt(1 - correlation**2) * data[:, 2]
@@ -156,7 +157,7 @@ def test_a_rare_combination_is_no_longer_than_the_radius(share: float, sd: float
     """It reads share times the squared radius however it is stretched: without the rule its rows
     are 30 to 200 long. The other directions are white, and what the rounds say of it is true.
     """
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     both = rng.random(20_000) < share
     data = level_pair(rng, 20_000, both)
     state = settled(independent_levels(rng), data, sd=sd, rng=rng)
@@ -173,7 +174,7 @@ def test_a_rare_combination_is_no_longer_than_the_radius(share: float, sd: float
 
 @pytest.mark.parametrize("law", ["normal", "t"])
 def test_a_direction_in_which_all_records_vary_is_white_however_narrow(law: str) -> None:
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     X, data = normal_rows(rng), normal_rows(rng, 20_000)
     narrow = rng.normal(size=20_000) if law == "normal" else rng.standard_t(5, 20_000) / 1.3
     data[:, 2] = data[:, 1] + 0.03 * narrow
@@ -182,7 +183,7 @@ def test_a_direction_in_which_all_records_vary_is_white_however_narrow(law: str)
 
 
 def test_noise_of_a_round_leaves_an_error_that_says_so() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     X, data = normal_rows(rng), normal_rows(rng, 20_000)
     quiet = settled(X, data, sd=1e-4, rng=rng)
     loud = settled(X, data, sd=0.2, rng=rng)
@@ -193,14 +194,14 @@ def test_noise_of_a_round_leaves_an_error_that_says_so() -> None:
 
 
 def test_inside_is_the_coefficients_of_u() -> None:
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     state = settled(normal_rows(rng), normal_rows(rng, 5000))
     theta = rng.normal(size=Q)
     np.testing.assert_allclose(state.transform.T @ state.inside(theta), theta)
 
 
 def test_a_quiet_meat_stays_and_a_noisy_one_is_a_multiple_of_the_expected() -> None:
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     root = rng.normal(size=(Q, Q))
     meat, expected = root @ root.T + np.eye(Q), np.diag([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(calmed_meat(meat, 1e-12, expected), meat, rtol=1e-6)

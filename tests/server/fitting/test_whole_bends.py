@@ -20,6 +20,7 @@ from reticent_server.kinds.glm.query import Glm
 from reticent_server.numerics.families import Poisson
 from support.fits.glm import glm_table, response, slopes
 from support.fits.regressions import facts_of, numeric, plain_design, profile_of
+from support.seeds import seeded
 
 
 def rare_counts(mean: float) -> CountLikelihoodScore:
@@ -35,7 +36,7 @@ def test_a_mean_score_of_counts_turns_as_their_exponential() -> None:
 
 
 def test_the_law_says_how_long_scores_of_rare_counts_are() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     mu, lengths = np.full(200_000, 0.05), rng.uniform(1, 3, 200_000)
     eta, score = np.log(mu), rare_counts(0.05)
     y = rng.poisson(mu).astype(float)
@@ -68,8 +69,8 @@ def test_what_few_records_decide_is_to_be_asked_of_the_robust_target_by_its_name
 def test_a_fit_with_exposures_starts_at_the_rate_of_the_whole() -> None:
     """Σ exp(start + offset) over the public rows is what the mean response asks for."""
     n = 4000
-    table = glm_table("poisson", n, np.random.default_rng(3), p=1)
-    table["t"] = np.random.default_rng(4).uniform(-3.0, 3.0, n)
+    table = glm_table("poisson", n, seeded(3), p=1)
+    table["t"] = seeded(4).uniform(-3.0, 3.0, n)
     columns = [*slopes(1), numeric("t", -3.0, 3.0), response("poisson")]
     facts = facts_of(n, columns, profile_of(table, columns))
     design = plain_design(slopes(1), response("poisson"), offset=ColumnValue("t"))
@@ -83,7 +84,7 @@ def test_a_fit_with_exposures_starts_at_the_rate_of_the_whole() -> None:
 
 def test_weights_may_move_the_solution_alike_in_all_directions() -> None:
     n = 4000
-    table = glm_table("poisson", n, np.random.default_rng(3), p=1)
+    table = glm_table("poisson", n, seeded(3), p=1)
     columns = [*slopes(1), response("poisson")]
     facts = facts_of(n, columns, profile_of(table, columns))
     design = plain_design(slopes(1), response("poisson"))

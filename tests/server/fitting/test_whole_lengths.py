@@ -11,13 +11,14 @@ from reticent_server.fitting.row_tail import LengthGrid
 from reticent_server.fitting.whole_scores import UNBOUNDED, WholeLengthsMap
 from support.fits.glm import glm_table, planned, slopes
 from support.fits.regressions import HUGE_RHO, whole
+from support.seeds import seeded
 
 N = 400
 
 
 @pytest.mark.parametrize("family", ["binomial", "poisson", "gamma"])
 def test_a_score_and_its_root_are_as_long_as_they_are_counted(family: str) -> None:
-    table: Any = glm_table(family, N, np.random.default_rng(6), p=2)
+    table: Any = glm_table(family, N, seeded(6), p=2)
     plan = planned(table, slopes(2), family, HUGE_RHO, target="likelihood")
     score = plan.model.law.likelihood(0.9, plan.ground.response)
     theta = plan.ground.start + np.array([0.2, 0.5, -0.3])

@@ -17,6 +17,7 @@ from reticent_server.errors import CuratorError, InvalidFormula
 from reticent_server.formula.derived import with_derived
 from reticent_server.numerics.derive import derived_values
 from support.databases.vaults import Vault
+from support.seeds import seeded
 
 COLUMNS = (
     Column("x", Kind.NUMERIC, -2, 5, missing=("NA",)),
@@ -27,7 +28,7 @@ COLUMNS = (
     Column("sold", Kind.INTEGER, date_days("2013-11-01"), date_days("2015-02-10"),
         recode=Recode(date="%Y-%m-%d")),
 )  # fmt: skip
-RNG = np.random.default_rng(3)
+RNG = seeded(3)
 ROWS = 4000
 VALUES: dict[str, Any] = {
     "x": RNG.uniform(-2, 5, ROWS),

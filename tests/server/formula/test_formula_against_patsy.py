@@ -10,8 +10,9 @@ from reticent_server.domain.schema import Schema
 from reticent_server.domain.steps import Block
 from reticent_server.formula import parse_formula
 from reticent_server.numerics.evaluate import evaluate_term
+from support.seeds import seeded
 
-RNG = np.random.default_rng(5)
+RNG = seeded(5)
 ROWS = 80
 LEVELS = {"g": np.array(["u", "v", "w"]), "h": np.array(["0", "1"])}
 CODES = {"g": RNG.integers(0, 3, ROWS), "h": RNG.integers(0, 2, ROWS)}

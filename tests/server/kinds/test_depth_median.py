@@ -14,6 +14,7 @@ from reticent_server.kinds.depth_median.query import DepthMedian
 from reticent_server.kinds.registry import plan as plan_kind
 from support.attacks.pass_probabilities import reply_probability
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 COLUMNS = tuple(numeric(f"x{j}", -1e4, 1e4) for j in range(9))
 QUARTILES = {
@@ -33,7 +34,7 @@ def plan_of(n: int, d: Any, query: Any = None, *, profile: bool = True, **fields
 
 def gaussian(n: int, d: Any, seed: int = 0) -> Any:
     """Columns of medians 100, 200, … and of very different scales."""
-    z = np.random.default_rng(seed).normal(size=(d, n))
+    z = seeded(seed).normal(size=(d, n))
     return block_of(**{f"x{j}": 100.0 * (j + 1) + 7.4 * (j + 1) * z[j] for j in range(d)})
 
 

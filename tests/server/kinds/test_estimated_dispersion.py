@@ -22,6 +22,7 @@ from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from support.fits.dispersion import NB, TRUTH, estimated, made_up
 from support.fits.regressions import HUGE_RHO, drive, facts_of, numeric, whole
+from support.seeds import seeded
 
 ALPHA, RHO = 0.5, int(0.02436 * RHO_UNITS)
 
@@ -82,7 +83,7 @@ def test_without_noise_it_is_near_maximum_likelihood() -> None:
     [(2.0, 4000, {"where": "x0 < 1.5"}), (0.5, 5000, {"weights": "a"})],
 )
 def test_intervals_of_the_dispersion_hold_it(alpha: float, n: int, more: Any) -> None:
-    rng, off = np.random.default_rng(4), []
+    rng, off = seeded(4), []
     for _ in range(2):
         table = made_up(n, rng, alpha)
         found = answered(estimated(table, 12 * RHO, **more), table)
@@ -98,7 +99,7 @@ def test_intervals_of_the_dispersion_hold_it(alpha: float, n: int, more: Any) ->
 @pytest.mark.slow
 def test_counts_of_a_poisson_law_have_a_dispersion_without_an_interval() -> None:
     table = made_up(8000)
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     table["y"] = rng.poisson(np.exp(0.5 + 0.4 * table["x0"])).astype(float)
     found = answered(estimated(table, 40 * RHO), table)
     assert found["dispersion"] < 0.08

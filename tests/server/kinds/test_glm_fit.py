@@ -36,6 +36,7 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 FAMILIES = ("binomial", "poisson", "gamma")
 
@@ -50,7 +51,7 @@ LAWS = {"binomial": Binomial(), "poisson": Poisson(), "gamma": Gamma()}
 
 
 def table_of(family: Any, n: int = 4000, seed: int = 0, **more: Any) -> Any:
-    return glm_table(family, n, np.random.default_rng(seed), **more)
+    return glm_table(family, n, seeded(seed), **more)
 
 
 CASES = {
@@ -107,7 +108,7 @@ def test_the_target_of_counts_that_vary_little_is_found() -> None:
     """Their curvature at a narrow cut is 2.4 times the law's: whole steps jump over the solution
     and back.
     """
-    x = np.random.default_rng(1).normal(size=(2000, 2))
+    x = seeded(1).normal(size=(2000, 2))
     eta = 4 + 0.3 * x.sum(axis=1)
     table = {"x0": x[:, 0].copy(), "x1": x[:, 1].copy(), "y": np.rint(np.exp(eta))}
     plan = planned(table, slopes(2), "poisson", HUGE_RHO, tuning=0.5)
@@ -122,7 +123,7 @@ def test_the_target_has_the_offset_in_its_predictor() -> None:
     """
     table = table_of("poisson")
     table["t"] = np.linspace(1, 5, 4000)
-    table["y"] = np.random.default_rng(2).poisson(table["t"] * np.exp(0.4 * table["x0"])) * 1.0
+    table["y"] = seeded(2).poisson(table["t"] * np.exp(0.4 * table["x0"])) * 1.0
     columns = [*slopes(1), numeric("t", 1, 5), numeric("y", 0, 1000)]
     facts = facts_of(4000, columns, profile_of(table, columns))
     query = Glm("y ~ x0", "poisson", tuning=50.0, exposure="t")
@@ -141,7 +142,7 @@ def test_the_target_has_the_offset_in_its_predictor() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_curvature_is_the_derivative_of_the_mean_score(family: str) -> None:
     """Weights and all; at a law that is not the data's. Kinks and the cut of h leave 2 %."""
-    rng, table = np.random.default_rng(8), table_of(family)
+    rng, table = seeded(8), table_of(family)
     if family != "binomial":
         table["y"] = np.rint(table["y"] * rng.gamma(2.0, 0.5, 4000)) + (family == "gamma")
     plan = planned(table, slopes(3), family, HUGE_RHO)
@@ -310,7 +311,7 @@ def test_small_tables_with_a_log_link_have_no_bias_and_no_fit_that_is_far_off(
     seed_noise(monkeypatch, family)
     z = []
     for seed in range(25):
-        table = glm_table(family, 2000, np.random.default_rng(seed))
+        table = glm_table(family, 2000, seeded(seed))
         result = fitted(table, slopes(3), family, 1.0)[1]
         z.append(
             (np.array(result["coefficients"]) - [0.5, 0.4, 0.4, 0.4]) / result["standard_errors"]
@@ -342,7 +343,7 @@ def test_a_last_step_of_a_log_link_that_nobody_expected_leaves_no_interval(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two rare levels: the last step is long, and its end six standard errors from the truth."""
-    rng = np.random.default_rng(10)
+    rng = seeded(10)
     table = glm_table("gamma", 20_000, rng, p=1, base=3.0, beta=0.3)
     table = {**table, "r": rng.random(20_000) < 0.008, "q": rng.random(20_000) < 0.0014}
     columns = [*slopes(1), boolean("r"), boolean("q")]

@@ -24,6 +24,7 @@ from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQu
 from support.fits.links import BETA, MEANS, X, Y, planned, reply_weights, table, without_privacy
 from support.fits.regressions import HUGE_RHO, facts_of, whole
 from support.kinds.recipes import outcome
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 WHOLE = PrivacyCost(
@@ -36,7 +37,7 @@ REFERENCE = {"probit": links.Probit, "cloglog": links.CLogLog}
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("link", LINKS)
 def test_with_little_noise_it_solves_the_estimating_equation(link: Any) -> None:
-    data = table(np.random.default_rng(3), 20_000, link)
+    data = table(seeded(3), 20_000, link)
     fit = outcome(planned(data, link, HUGE_RHO), whole(data))
     exact, errors = without_privacy(data, link, reply_weights(data, fit))
     assert (np.abs(np.array(fit.coefficients) - exact) < 0.25 * errors).all()
@@ -51,7 +52,7 @@ def test_it_is_near_maximum_likelihood_of_statsmodels(link: Any) -> None:
     """Two consistent estimators that share their data: their difference has about .2 of a standard
     error.
     """
-    data = table(np.random.default_rng(4), 20_000, link)
+    data = table(seeded(4), 20_000, link)
     rows = np.column_stack([np.ones(20_000), data["x0"], data["x1"], data["x2"]])
     family = sm.families.Binomial(link=REFERENCE[link]())
     reference = sm.GLM(data["y"], rows, family=family).fit()
@@ -71,7 +72,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     link: Any, n: Any, epsilon: Any
 ) -> None:
     """Of 30 seeded tables: 120 intervals, whose coverage has a standard error of .02."""
-    rng, held, distance = np.random.default_rng(n), [], []
+    rng, held, distance = seeded(n), [], []
     for _ in range(30):
         data = table(rng, n, link)
         fit = outcome(planned(data, link, offer(epsilon).rho), whole(data))
@@ -108,7 +109,7 @@ def test_the_curvature_is_the_derivative_of_the_score_and_both_keep_their_bounds
         score.evaluate(np.zeros(101), eta[::40]) - score.evaluate(np.zeros(101), eta[::40] + 0.3)
     )
     assert h == pytest.approx(score.with_curvature(np.zeros(101), eta[::40] + 0.3)[1])
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     draws = np.mean(
         score.with_curvature(np.zeros(1), -0.7 + 0.8 * rng.normal(size=(400_000, 1)))[1]
     )

@@ -28,13 +28,14 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 NB, ALPHA = "negative_binomial", 0.5
 TRUTH = np.array([0.5, 0.4, 0.4, 0.4])
 
 
 def made_up(n: int, seed: int = 3) -> Any:
-    return glm_table(NB, n, np.random.default_rng(seed), phi=ALPHA)
+    return glm_table(NB, n, seeded(seed), phi=ALPHA)
 
 
 def matrix(table: Any) -> Any:
@@ -71,7 +72,7 @@ def test_the_solver_with_a_cut_solves_the_truncated_equation() -> None:
 def test_without_noise_it_solves_its_target(more: dict[str, Any]) -> None:
     table = made_up(4000)
     if "intercept" in more:
-        table = glm_table(NB, 4000, np.random.default_rng(3), phi=ALPHA, base=0.0)
+        table = glm_table(NB, 4000, seeded(3), phi=ALPHA, base=0.0)
     plan = planned(table, slopes(3), NB, HUGE_RHO, **more)
     result = drive(plan.run(), whole(table)).result
     target = noise_free_fit(plan, whole(table))

@@ -34,6 +34,7 @@ from support.fits.regressions import (
 )
 from support.kinds.hypotheses import outcome_of, planned, table_of
 from support.kinds.named_tests import offer
+from support.seeds import seeded
 
 FAMILIES = ("linear", "binomial", "poisson", "gamma")
 TESTS = ("wald", "score", "lr")
@@ -81,7 +82,7 @@ def example_fit(rng: np.random.Generator, q: int = 4) -> FitUnderTest:
 
 
 def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     fit = example_fit(rng)
     R = np.array([[0, 1.0, 0, -1], [0, 0, 1, 0]])
     hypothesis = LinearHypothesis(("a", "b"), tuple(map(tuple, R)), (0.1, 0.0))
@@ -99,16 +100,14 @@ def test_wald_is_the_quadratic_form_and_lr_has_the_law_of_its_own() -> None:
 
 
 def test_one_row_gives_wald_and_lr_the_same_p_value() -> None:
-    fit = example_fit(np.random.default_rng(1))
+    fit = example_fit(seeded(1))
     hypothesis = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
     a, b = wald(fit, hypothesis), likelihood_ratio(fit, hypothesis)
     assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
 
 
 def test_what_a_few_records_decide_is_not_tested() -> None:
-    fit = replace(
-        example_fit(np.random.default_rng(1)), barred=np.array([False, True, False, False])
-    )
+    fit = replace(example_fit(seeded(1)), barred=np.array([False, True, False, False]))
     for test in (wald, likelihood_ratio):
         of_it = LinearHypothesis(("a",), ((0.0, 1.0, 2.0, 0.0),), (0.0,))
         of_others = LinearHypothesis(("a",), ((0.0, 0.0, 2.0, 1.0),), (0.0,))
@@ -121,8 +120,8 @@ def test_tests_of_least_squares_are_of_all_records_and_say_so(test: str) -> None
     """A response whose mean moves with x2 and whose median does not: least squares finds it, as the
     first line says.
     """
-    table = linear_table(20_000, 3, np.random.default_rng(8))
-    rng = np.random.default_rng(7)
+    table = linear_table(20_000, 3, seeded(8))
+    rng = seeded(7)
     tail = rng.random(20_000) < 0.05 + 0.02 * np.clip(table["x2"], -2, 2)
     table["y"] = table["y"] + np.where(tail, 12.0, 0.0)
     X = np.column_stack([np.ones(20_000), *(table[f"x{k}"] for k in range(3))])
@@ -174,7 +173,7 @@ def test_a_factor_is_one_term_of_the_table() -> None:
 
 def test_the_covariance_under_test_is_the_reply_s() -> None:
     """With the privacy noise, most of it here."""
-    table = table_of("linear", 600, np.random.default_rng(9))
+    table = table_of("linear", 600, seeded(9))
     plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
     ground, fit = drive(plan.model.fitted(), whole(table)).result
     result, found = plan.model.result(ground, fit), under_test(ground.coding, fit)
@@ -187,7 +186,7 @@ def test_the_covariance_under_test_is_the_reply_s() -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
-    table = table_of(family, 20_000, np.random.default_rng(4))
+    table = table_of(family, 20_000, seeded(4))
     found = {t: outcome_of(table, family, t, ["x2 = 0"], rho=HUGE_RHO) for t in TESTS}
     p = [found[t]["p_value"] for t in TESTS]
     assert np.ptp(p) < 0.05
@@ -199,7 +198,7 @@ def test_without_noise_the_three_tests_agree_near_the_null(family: str) -> None:
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test: str) -> None:
-    table = table_of(family, 20_000, np.random.default_rng(5))
+    table = table_of(family, 20_000, seeded(5))
     false = outcome_of(table, family, test, ["x0 = 0"])
     true = outcome_of(table, family, test, ["x0 = x1", "x2 = 0"])
     json.dumps([false, true], allow_nan=False)
@@ -211,7 +210,7 @@ def test_a_false_hypothesis_is_rejected_and_a_true_one_is_not(family: str, test:
 
 def test_a_score_far_from_a_restricted_fit_is_what_is_tested() -> None:
     """With a log link, where an unrestricted fit with such a last score gives no intervals."""
-    table = table_of("gamma", 20_000, np.random.default_rng(5))
+    table = table_of("gamma", 20_000, seeded(5))
     assert outcome_of(table, "gamma", "score", ["x0 = 0"])["p_value"] < 1e-4
 
 
@@ -227,7 +226,7 @@ def test_a_score_far_from_a_restricted_fit_is_what_is_tested() -> None:
 def test_many_hypotheses_under_much_noise_are_warned_of(
     tested: int, test: Any, epsilon: float, said: bool
 ) -> None:
-    table = linear_table(5_000, 5, np.random.default_rng(6))
+    table = linear_table(5_000, 5, seeded(6))
     columns = [*numerics(5), Y]
     facts = facts_of(5_000, columns, profile_of(table, columns))
     names = [f"x{j}" for j in range(5)]
@@ -241,7 +240,7 @@ def test_many_hypotheses_under_much_noise_are_warned_of(
 
 @pytest.mark.slow
 def test_a_table_of_terms_and_what_is_not_estimable() -> None:
-    table = table_of("linear", 5_000, np.random.default_rng(6))
+    table = table_of("linear", 5_000, seeded(6))
     result = outcome_of(table, "linear", "wald", None)
     assert [row["term"] for row in result["table"]] == ["x0", "x1", "x2"]
     constant = table | {"x1": np.full(5_000, 3.0)}
@@ -256,7 +255,7 @@ def test_a_table_of_terms_and_what_is_not_estimable() -> None:
 def test_no_table_raises(family: str, test: str) -> None:
     top = {"linear": 1000.0, "binomial": 1.0}.get(family, 1000.0)
     for y in (np.zeros(200), np.full(200, top), np.arange(200) % 2 * top):
-        table = table_of(family, 200, np.random.default_rng(7)) | {"y": y}
+        table = table_of(family, 200, seeded(7)) | {"y": y}
         for epsilon in (0.05, 30.0):
             json.dumps(
                 outcome_of(table, family, test, ["x0 = 1", "x1 = x2"], epsilon), allow_nan=False
@@ -267,7 +266,7 @@ def test_no_table_raises(family: str, test: str) -> None:
 @pytest.mark.parametrize("test", TESTS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_level_is_what_is_said(family: str, test: str) -> None:
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     p = [
         outcome_of(table_of(family, 5_000, rng), family, test, ["x2 = 0"])["p_value"]
         for _ in range(1_000)

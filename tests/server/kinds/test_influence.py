@@ -29,6 +29,7 @@ from support.fits.regressions import (
     whole,
 )
 from support.kinds.recipes import answer, released
+from support.seeds import seeded
 
 N, P = 30_000, 3
 X = [numeric(f"x{j}") for j in range(P)]
@@ -39,7 +40,7 @@ def offer(epsilon: float = 1.0) -> PrivacyCost:
 
 
 def table_of(n: int, seed: int = 0, skewed: bool = False, loss: str = "huber") -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     table = linear_table(n, P, rng)
     if skewed:
         table = {k: np.exp(0.7 * v) for k, v in table.items() if k != "y"}

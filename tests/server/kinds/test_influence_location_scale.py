@@ -14,13 +14,14 @@ from reticent_server.kinds.location_scale.influence import plan_influence_locati
 from reticent_server.kinds.location_scale.query import LocationScale
 from support.fits.regressions import facts_of, numeric, profile_of, whole
 from support.kinds.recipes import answer
+from support.seeds import seeded
 
 N = 20_000
 COLUMN = numeric("y")
 
 
 def values(n: Any = N, law: str = "normal", seed: int = 0) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     return 1.0 + 0.7 * (rng.normal(size=n) if law == "normal" else rng.exponential(size=n))
 
 

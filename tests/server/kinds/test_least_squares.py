@@ -26,6 +26,7 @@ from support.fits.regressions import (
     query,
     whole,
 )
+from support.seeds import seeded
 
 RHO = rho_units(1.0, 1e-6)
 N = 20_000
@@ -33,7 +34,7 @@ N = 20_000
 
 def table_of(n: int = N, seed: int = 1, errors: Any = None, size: float = 1.0) -> Any:
     """y = x0 + x1 + errors, the second regressor skewed."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     table = linear_table(n, 2, rng)
     table["x1"] = np.minimum(rng.exponential(size=n), 8.0)
     noise = rng.normal(size=n) if errors is None else errors(rng, n)
@@ -71,7 +72,7 @@ def test_without_noise_it_is_ols_of_the_records_in_use(where: Any) -> None:
 def test_skewed_errors_do_not_move_it_as_they_move_a_robust_fit() -> None:
     """Errors whose mean is 0 given x, and whose median moves with it."""
     table = table_of(errors=lambda rng, n: rng.exponential(size=n) - 1.0)
-    table["y"] = table["y"] + (table["x1"] - 1) * (np.random.default_rng(2).exponential(size=N) - 1)
+    table["y"] = table["y"] + (table["x1"] - 1) * (seeded(2).exponential(size=N) - 1)
     plain = result_of(table, HUGE_RHO)
     robust = drive(
         linear_plan(table, [*numerics(1), numeric("x1", 0.0, 10.0)], HUGE_RHO).run(), whole(table)
@@ -130,7 +131,7 @@ def test_less_noise_cuts_fewer_records() -> None:
 @pytest.mark.parametrize("factor", [1, 40])
 def test_a_rare_combination_that_public_rows_lack_is_covered_or_declined(factor: int) -> None:
     """Two dummies that add up to 1 but for 1 record in 150."""
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     table = linear_table(N, 1, rng)
     a = (rng.random(N) < 0.5).astype(float)
     b = np.where(rng.random(N) < 1 / 150, a, 1 - a)

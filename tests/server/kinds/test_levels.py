@@ -32,6 +32,7 @@ from support.fits.categories import (
     truth,
 )
 from support.fits.regressions import HUGE_RHO, drive, facts_of, numeric, whole
+from support.seeds import seeded
 
 FAMILIES = ("multinomial", "ordinal")
 REFERENCE = json.loads(
@@ -53,7 +54,8 @@ def test_without_noise_it_is_the_fit_of_statsmodels(family: str) -> None:
     """On a table where all records have the weight 1; standard errors are a sandwich, statsmodels'
     those of the model.
     """
-    table = even_people(np.random.default_rng(11), 3000, family)
+    given = np.random.default_rng(11)  # fixed: statsmodels was given its table
+    table = even_people(given, 3000, family)
     found = answered(planned(table, HUGE_RHO, family, "g ~ age + arm"), table)
     wanted, errors = (np.array(REFERENCE[family][k]) for k in ("coefficients", "standard_errors"))
     se = numbers(found, "standard_errors")
@@ -82,7 +84,7 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
     """With a column of weights, a mask, and records far out: solved from `weighting` by another
     method.
     """
-    table = people(np.random.default_rng(3), 4000, family)
+    table = people(seeded(3), 4000, family)
     plan = planned(table, HUGE_RHO, family, where="age < 2", weights="a")
     found = answered(plan, table)
     X, matrix = design(table), np.array(found["weighting"]["matrix"])
@@ -105,7 +107,7 @@ def test_the_estimand_is_the_likelihood_with_the_weights_of_the_reply(family: st
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> None:
-    rng, held, ratios = np.random.default_rng(6), [], []
+    rng, held, ratios = seeded(6), [], []
     for _ in range(8):
         table = people(rng, 5000, family)
         plan = planned(table, RHO, family)
@@ -126,7 +128,7 @@ def test_intervals_hold_the_truth_and_are_as_wide_as_forecast(family: str) -> No
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
     """A regressor that is constant in the table, and so is nothing beside the intercept."""
-    table = people(np.random.default_rng(7), 20000, family)
+    table = people(seeded(7), 20000, family)
     table["dose"][:] = 1.0
     found = answered(planned(table, RHO, family), table)
     flags = dict(zip(found["terms"], found["estimable"], strict=True))
@@ -142,7 +144,7 @@ def test_what_the_releases_do_not_tell_has_no_interval(family: str) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
-    table = people(np.random.default_rng(8), 4000, family)
+    table = people(seeded(8), 4000, family)
     table["g"] = np.floor(np.clip(table["age"] + 2, 0, 3.99))
     found = answered(planned(table, 100 * RHO, family, "g ~ age"), table)
     assert np.isfinite(numbers(found, "coefficients")).all()
@@ -151,7 +153,7 @@ def test_separated_levels_are_a_reply_that_says_so(family: str) -> None:
 
 @pytest.mark.slow
 def test_whole_numbers_are_levels_and_a_profile_of_its_own_is_part_of_the_charge() -> None:
-    table = people(np.random.default_rng(9), 20000, "ordinal")
+    table = people(seeded(9), 20000, "ordinal")
     table["g"] += 1.0
     columns = [*COLUMNS, Column("g", ColumnKind.INTEGER, 1.0, 4.0)]
     facts = facts_of(len(table["g"]), columns, None)
@@ -223,7 +225,7 @@ LAWS = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_scores_are_derivatives_of_the_log_probabilities_of_levels(name: str) -> None:
-    law, rng, h = LAWS[name], np.random.default_rng(5), 1e-6
+    law, rng, h = LAWS[name], seeded(5), 1e-6
     eta, spacings = rng.normal(size=(law.predictors, 7)), rng.normal(size=law.spacings)
     p, s = law.cells(Latent(eta, spacings))
     assert p.sum(axis=0) == pytest.approx(1)
@@ -244,7 +246,7 @@ def test_scores_are_derivatives_of_the_log_probabilities_of_levels(name: str) ->
 
 @pytest.mark.parametrize("name", LAWS)
 def test_what_is_reported_has_its_derivative(name: str) -> None:
-    law, rng, h = LAWS[name], np.random.default_rng(6), 1e-6
+    law, rng, h = LAWS[name], seeded(6), 1e-6
     theta, spacings = rng.normal(size=(law.predictors, 3)), rng.normal(size=law.spacings)
     _, change = law.reported(theta, spacings)
     whole_point = np.append(theta.ravel(), spacings)

@@ -33,6 +33,7 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 N = 6_000
@@ -54,7 +55,7 @@ def table_of(family: str, **more: Any) -> Any:
     """A slope that differs between few far records and the others: a robust fit and the
     likelihood's differ.
     """
-    table = glm_table(family, N, np.random.default_rng(8), p=2, **more)
+    table = glm_table(family, N, seeded(8), p=2, **more)
     if family != "binomial":
         table["y"] = np.where(table["x0"] > 1.5, np.round(1.5 * table["y"]), table["y"])
     return table
@@ -96,8 +97,8 @@ def test_a_robust_fit_of_the_same_table_is_another() -> None:
 
 def test_it_is_of_the_records_in_use_with_their_offset() -> None:
     table = table_of("poisson")
-    table["t"] = np.random.default_rng(4).uniform(-0.5, 0.5, N)
-    table["y"] = np.random.default_rng(5).poisson(
+    table["t"] = seeded(4).uniform(-0.5, 0.5, N)
+    table["y"] = seeded(5).poisson(
         np.exp(0.5 + 0.4 * table["x0"] + 0.4 * table["x1"] + table["t"])
     ) * np.ones(N)
     columns = [*slopes(2), numeric("t", -1.0, 1.0)]
@@ -134,8 +135,8 @@ def test_the_reply_says_what_the_cut_takes_and_costs_what_is_planned(
 
 def test_a_level_without_events_has_no_interval_and_its_neighbours_have(monkeypatch: Any) -> None:
     seed_noise(monkeypatch, "without events")
-    table = glm_table("binomial", 20_000, np.random.default_rng(2), p=1, base=-1.0)
-    rare = np.random.default_rng(3).random(20_000) < 0.05
+    table = glm_table("binomial", 20_000, seeded(2), p=1, base=-1.0)
+    rare = seeded(3).random(20_000) < 0.05
     table |= {"d": rare.astype(float), "y": np.where(rare, 0.0, table["y"])}
     table["y"][np.flatnonzero(rare)[:4]] = 1.0
     _, result = fitted(table, [*slopes(1), boolean("d")], "binomial", target="likelihood")

@@ -30,13 +30,14 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
 TUKEY = LinearRegression("y ~ x", loss="tukey")
 
 
 def table_of(n: int = 5000, outliers: int = 0) -> Any:
-    table = linear_table(n, 3, np.random.default_rng(7))
+    table = linear_table(n, 3, seeded(7))
     for name, value in (("x0", 5.0), ("x1", 5.0), ("x2", 5.0), ("y", 12.0)):
         table[name][:outliers] = value
     return table
@@ -109,7 +110,7 @@ def test_a_fit_that_a_cluster_of_outliers_holds_back_has_no_interval(
     """5 % of the records are far out in all terms: whitening takes them for the longest axis, along
     which residuals are cut, and the last step is still a long one.
     """
-    table = linear_table(n, p, np.random.default_rng(7))
+    table = linear_table(n, p, seeded(7))
     for name in table:
         table[name][: n // 20] = 12.0 if name == "y" else 5.0
 

@@ -28,6 +28,7 @@ from support.fits.regressions import (
     query,
     whole,
 )
+from support.seeds import seeded
 
 KEYS = {
     "terms",
@@ -52,11 +53,11 @@ KEYS = {
 
 
 def table_of(n: int = 5000, p: int = 3, seed: int = 0, **more: Any) -> Any:
-    return linear_table(n, p, np.random.default_rng(seed), **more)
+    return linear_table(n, p, seeded(seed), **more)
 
 
 def skewed_table(n: int = 4000) -> dict[Any, Any]:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     x0, x1 = rng.lognormal(0, 0.7, n), rng.gamma(2, 1, n)
     d = (rng.random(n) < 0.05).astype(float)
     y = 2 * x0 - x1 + 3 * d + (0.3 + 0.5 * x0) * rng.standard_t(4, n)
@@ -64,14 +65,14 @@ def skewed_table(n: int = 4000) -> dict[Any, Any]:
 
 
 def sparse_table() -> Any:
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     table = linear_table(20_000, 2, rng)
     table["x2"] = (rng.random(20_000) < 0.06) * (1 + rng.exponential(size=20_000))
     return table | {"y": table["y"] + 0.5 * table["x2"]}
 
 
 def uncentred() -> dict[Any, Any]:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     x0, x1 = 50 + 5 * rng.normal(size=4000), 120 + 3 * rng.normal(size=4000)
     y = 0.02 * (x0 - 50) * (x1 - 120) + 0.1 * x0 + rng.normal(size=4000)
     return {"x0": x0, "x1": x1, "y": y}
@@ -154,7 +155,7 @@ def test_the_fit_follows_the_units_of_the_data() -> None:
 
 
 def test_derived_terms_are_fitted_in_their_own_units() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     x = rng.lognormal(0, 1, 5000)
     table = {"x": x, "y": 1 + 2 * np.log(x) + rng.normal(0, 0.3, 5000)}
     columns = [numeric("x", 1e-3, 1e3)]
@@ -317,7 +318,7 @@ def test_planning_reads_no_table_and_spends_exactly_rho() -> None:
 
 def test_a_design_of_rare_dummies_alone() -> None:
     """Without intercept and white terms there is nothing to weigh or to whiten."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     d = (rng.random(4000) < 0.1).astype(float)
     table = {"d": d, "y": 3 * d + rng.normal(size=4000)}
     for epsilon in (0.05, 2.0):

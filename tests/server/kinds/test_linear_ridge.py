@@ -24,6 +24,7 @@ from support.fits.regressions import (
     profile_of,
     whole,
 )
+from support.seeds import seeded
 
 COLUMNS, Y = [numeric(f"x{j}") for j in range(3)], numeric("y")
 
@@ -37,7 +38,7 @@ def planned(table: Any, ridge: Any, rho: Any, **more: Any) -> Any:
 
 @pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
 def test_without_noise_and_cutting_it_is_weighted_ridge_regression(ridge: float) -> None:
-    table = linear_table(4000, 3, np.random.default_rng(1))
+    table = linear_table(4000, 3, seeded(1))
     plan = planned(table, ridge, HUGE_RHO, tuning=100.0)
     result = drive(plan.run(), whole(table)).result
     w = noise_free_fit(plan, whole(table)).weights
@@ -65,7 +66,7 @@ def map_of(fit: Any, coding: Any, ridge: Any) -> Any:
 
 
 def test_both_parts_of_the_covariance_are_mapped() -> None:
-    table = linear_table(2000, 3, np.random.default_rng(6))
+    table = linear_table(2000, 3, seeded(6))
     ground, fit = drive(planned(table, None, rho_units(4.0, 1e-6)).fitted(), whole(table)).result
     back = back_transform(ground.coding)
     A, found = map_of(fit, ground.coding, 0.7), ridged(fit, 0.7, ground.coding)
@@ -80,7 +81,7 @@ def test_the_penalty_is_in_the_units_of_the_data() -> None:
     """Whatever the profile's noise made of the standardised terms: another centre, another scale,
     the same fit.
     """
-    table = linear_table(4000, 3, np.random.default_rng(9))
+    table = linear_table(4000, 3, seeded(9))
     found = []
     for factor in (1.0, 1.7):
         every = [*COLUMNS, Y]
@@ -95,7 +96,7 @@ def test_the_penalty_is_in_the_units_of_the_data() -> None:
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge: float) -> None:
     """What leaves the table does not depend on the ridge, so its privacy is the fit's."""
-    table = linear_table(2000, 3, np.random.default_rng(2))
+    table = linear_table(2000, 3, seeded(2))
     with_ridge, without = (planned(table, r, rho_units(1.0, 1e-6)) for r in (ridge, None))
     assert with_ridge.rho == without.rho
     trace, plain = drive(with_ridge.run(), whole(table)), drive(without.run(), whole(table))
@@ -104,7 +105,7 @@ def test_the_steps_and_the_cost_are_those_of_the_fit_without_it(ridge: float) ->
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_a_ridge_makes_standard_errors_smaller(ridge: float) -> None:
-    table = linear_table(2000, 3, np.random.default_rng(2))
+    table = linear_table(2000, 3, seeded(2))
     results = (drive(planned(table, r, HUGE_RHO).run(), whole(table)).result for r in (ridge, None))
     narrow, wide = (np.array(result["standard_errors"][1:]) for result in results)
     assert (narrow < wide).all()
@@ -115,7 +116,7 @@ def test_intervals_cover_the_penalised_truth() -> None:
     """The map A of each fit's released information, of the true slopes (1, 1, 1); 400
     replications.
     """
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     inside = []
     for _ in range(400):
         table = linear_table(5000, 3, rng)

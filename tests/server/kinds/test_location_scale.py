@@ -15,10 +15,11 @@ from reticent_server.kinds.location_scale.plan import plan_location_scale
 from reticent_server.kinds.location_scale.query import LocationScale
 from support.fits.location_scale import fitted_from, in_errors, planned, released
 from support.fits.regressions import HUGE_RHO, blocks_of, drive, facts_of, numeric, whole
+from support.seeds import seeded
 
 
 def samples(n: int = 4000, seed: int = 0) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     return {
         "normal": rng.normal(3, 2, n),
         "skewed": rng.gamma(1.0, 1.0, n),
@@ -142,7 +143,7 @@ def test_ties_without_a_positive_root_are_declined(
     """
     if sides == "one" and share == 0.7:
         share = 0.76
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     other = rng.normal(size=5000) if sides == "both" else rng.exponential(size=5000)
     y = np.where(np.arange(5000) < share * 5000, 0.0, other)
     result = released(y, rho_units(epsilon, 1e-6) if epsilon else HUGE_RHO)
@@ -155,14 +156,14 @@ def test_ties_that_leave_the_two_equations_nearly_alike_are_declined() -> None:
     """72 % of one value, the others on one side: the root is there, but both equations say almost
     the same of it.
     """
-    y = np.where(np.arange(20_000) < 14_400, 0.0, np.random.default_rng(8).exponential(size=20_000))
+    y = np.where(np.arange(20_000) < 14_400, 0.0, seeded(8).exponential(size=20_000))
     found, _ = fitted_from(y, HUGE_RHO, 0.05, 0.1)
     assert found.settled
     assert not found.estimable
 
 
 def test_ties_with_a_positive_root_are_fitted() -> None:
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     y = np.where(rng.random(20_000) < 0.5, 0.0, rng.exponential(size=20_000))
     result, target = released(y, rho_units(4.0, 1e-6)), fit_proposal2(y, 1.5)
     assert result["estimable"] == [True, True]
@@ -259,7 +260,7 @@ def population(name: Any) -> Any:
 
 
 def test_without_a_profile_the_mask_may_read_other_columns() -> None:
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     table = {"y": rng.normal(3, 2, 4000), "x": rng.normal(size=4000)}
     table["y"][table["x"] > 0] += 50
     columns = [numeric("y"), numeric("x")]

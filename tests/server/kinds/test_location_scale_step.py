@@ -20,6 +20,7 @@ from reticent_server.kinds.location_scale.step import (
     usable_jacobian,
 )
 from reticent_server.numerics.psi import Huber
+from support.seeds import seeded
 
 C = 1.5
 
@@ -42,7 +43,7 @@ def test_the_normal_laws_moments(c: float) -> None:
 
 
 def test_a_released_jacobian_is_that_of_the_equations() -> None:
-    y = np.random.default_rng(0).exponential(size=3000)
+    y = seeded(0).exponential(size=3000)
     fit = fit_proposal2(y, C)
     at = start_position(fit.location, fit.scale, C)
     entries = measured(y, at).entries
@@ -51,7 +52,7 @@ def test_a_released_jacobian_is_that_of_the_equations() -> None:
 
 
 def test_steps_without_noise_converge_and_say_so() -> None:
-    y = np.random.default_rng(1).gamma(2.0, size=5000)
+    y = seeded(1).gamma(2.0, size=5000)
     fit, at, left = fit_proposal2(y, C), start_position(1.0, 1.0, C), []
     for _ in range(6):
         at = moved(at, measured(y, at, 1e-9), C)

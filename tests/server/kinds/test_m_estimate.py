@@ -12,6 +12,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.registry import plan as plan_kind
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 4000
 DRAWS = 50  # each goes over about a million candidates
@@ -28,7 +29,7 @@ def huber(x: Any, c: Any) -> Any:
 @pytest.mark.parametrize("base", ["uniform", "cauchy"])
 @pytest.mark.parametrize("draws", [15, pytest.param(50, marks=pytest.mark.audit)])
 def test_draws_are_around_hubers_location_at_the_forecast_distance(base: str, draws: int) -> None:
-    x = np.random.default_rng(0).normal(10, 2, N)
+    x = seeded(0).normal(10, 2, N)
     x[: N // 10] = 9000
     plan = plan_kind(facts_of(N, (X,)), MEstimateQuery("x", tuning=2.7, base=base), OFFER)
     draws = [answer(plan, block_of(x=x))["value"] for _ in range(draws)]

@@ -20,6 +20,7 @@ from reticent_server.kinds.profile.plan import plan_profile, profile_of
 from reticent_server.mechanisms import registry
 from support.attacks.privacy_losses import step_loss
 from support.kinds.results import replied
+from support.seeds import seeded
 
 COLUMNS = (
     Column("x", ColumnKind.NUMERIC, -50, 150, (), ("NA",)),
@@ -36,7 +37,7 @@ def facts(n: int, max_rows: int = 1) -> DatasetFacts:
 
 
 def block(n: int, seed: int = 0) -> Block:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     missing = {"x": rng.random(n) < 0.2, "g": rng.random(n) < 0.1}
     columns = {
         "x": np.where(missing["x"], 0.0, rng.normal(40, 12, n)),

@@ -16,6 +16,7 @@ from reticent_server.kinds.registry import kind_of
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.fits.panels import facts_of, panel, within
 from support.fits.regressions import HUGE_RHO, drive, numeric
+from support.seeds import seeded
 
 FORMULA = "y ~ x0 + x1"
 TRUTH = np.array([0.5, -0.3])
@@ -62,7 +63,7 @@ def test_persons_with_one_row_in_use_say_nothing() -> None:
 
 def test_a_term_that_is_constant_within_persons_is_named_and_spoils_no_other() -> None:
     table, absent = panel(3, 3000, 4)
-    table["own"] = np.repeat(np.random.default_rng(1).normal(size=3000), 4)
+    table["own"] = np.repeat(seeded(1).normal(size=3000), 4)
     result = answer(asked("y ~ x0 + x1 + own"), table, absent, 4, 10 * RHO_UNITS)
     assert result["estimable"] == [True, True, False]
     assert result["confidence_intervals"][2] == [None, None]

@@ -30,6 +30,7 @@ from reticent_server.mechanisms import noisy_sum
 from support.attacks.seeded_noise import seed_noise
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of, totals
 from support.installations.small import SCHEMA
+from support.seeds import seeded
 
 N, M = 3000, 6
 COLUMNS = [numeric("x", -20, 20), numeric("z", -20, 20), numeric("y", -60, 60)]
@@ -38,7 +39,7 @@ TRUTH = np.array([1.0, 0.5, -0.3])
 
 def panel(seed: Any, persons: Any = N, effect: Any = 0.6, own: Any = 0.5) -> Any:
     """Rows 1 to M a person; x and the error both have a part that is the person's."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     absent = np.arange(M)[None, :] >= rng.integers(1, M + 1, (persons, 1))
 
     def part(share: Any) -> Any:
@@ -306,7 +307,7 @@ def test_noise_of_the_scale_is_in_the_errors_of_a_gamma_regression(monkeypatch: 
     the errors say; without the scale's noise by three times as much."""
     table, absent = panel(4, persons=2 * N)
     eta = 0.5 + 0.25 * table["x"] - 0.15 * table["z"]
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     y = np.clip(rng.gamma(2, np.exp(eta) / 2), 0.001, 60)
     table["y"], column = np.where(absent, 0.0, y), Column("y", ColumnKind.NUMERIC, 0.001, 60.0)
     query, found, errors = Glm("y ~ x + z", "gamma"), [], []

@@ -31,6 +31,7 @@ from reticent_server.kinds.shared.quantile_intervals import (
 from reticent_server.mechanisms import quantile_tree
 from reticent_server.mechanisms.noisy_sum import noise_sd
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 4000
 AGE = Column("age", ColumnKind.INTEGER, 0, 120)
@@ -56,7 +57,7 @@ def planned(kind: Any, query: Any, n: int = N) -> Any:
 
 def hits(query: Quantiles, draw: Any, runs: int) -> Any:
     """(k,) shares of intervals that hold the quantiles of the law."""
-    plan, rng = planned(QUANTILES, query), np.random.default_rng(0)
+    plan, rng = planned(QUANTILES, query), seeded(0)
     truth = np.exp(3.0 + stats.norm.ppf(query.probabilities))
     ends = np.array(
         [answer(plan, draw(rng))["confidence_intervals"] for _ in range(runs)], dtype=float
@@ -104,7 +105,7 @@ def test_ends_are_as_far_as_sampling_and_noise_may_carry_a_rank() -> None:
 def test_fewer_records_in_use_mean_wider_intervals() -> None:
     """The released number of them says how wide: a tenth is in use, so ends lie √10 farther. The
     median of five, as one end of a hundred is the column's bound."""
-    values = pay(np.random.default_rng(1), 20 * N)
+    values = pay(seeded(1), 20 * N)
     few = np.arange(20 * N) % 10 > 0
     plan = planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True), 20 * N)
     wide, narrow = (
@@ -126,7 +127,7 @@ def test_an_end_in_the_gap_beside_a_shared_value_is_not_believed(share: float) -
     beyond the zeros. Of 54 % zeros both ends may be 0: more have it than sampling explains."""
     wide = share > 0.52
     rng, plan = (
-        np.random.default_rng(5),
+        seeded(5),
         planned(QUANTILES, Quantiles("pay", (0.5,), intervals=True)),
     )
     for _ in range(6):
@@ -143,12 +144,12 @@ def test_ends_that_the_counts_do_not_tell_are_bounds() -> None:
     """200 records at ε = 1; and beyond the 99.9th per cent there are four."""
     few = answer(
         planned(QUANTILES, Quantiles("pay", P, intervals=True), 200),
-        block(pay(np.random.default_rng(2), 200)),
+        block(pay(seeded(2), 200)),
     )
     assert few["confidence_intervals"][2][1] == 1e5
     far = answer(
         planned(QUANTILES, Quantiles("pay", (0.5, 0.999), intervals=True)),
-        block(pay(np.random.default_rng(2))),
+        block(pay(seeded(2))),
     )
     assert far["confidence_intervals"][1][1] == 1e5
     assert far["confidence_intervals"][0][1] < 40

@@ -28,6 +28,7 @@ from support.attacks.seeded_noise import seed_noise
 from support.kinds.dearest import FACTS, dear_questions
 from support.kinds.recipes import released
 from support.kinds.results import replied
+from support.seeds import seeded
 
 TEXTS = 6_000
 """Bytes of sentences, the names of fields and of terms' figures that do not grow."""
@@ -123,7 +124,7 @@ def test_nor_is_the_longest_reply_of_a_kind_longer(
     question: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seed_noise(monkeypatch, question.label)
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     facts = replace(FACTS, n=N)
     cells = {}
     for column in facts.schema.columns:

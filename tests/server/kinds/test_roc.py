@@ -27,6 +27,7 @@ from reticent_server.kinds.shared.group_bins import GroupBins
 from reticent_server.kinds.shared.ranks import superiority
 from support.kinds.named_tests import PEOPLE, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
+from support.seeds import seeded
 
 N = 3000
 QUIET = offer(100, 100)
@@ -110,7 +111,7 @@ def test_a_likelihood_ratio_has_an_open_end_where_its_denominator_may_be_0() -> 
 @pytest.mark.parametrize("area", [0.5, 0.8, 0.95])
 def test_intervals_hold_what_they_are_of(area: float) -> None:
     """At n = 2,000, a fifth of them ill, with the noise of ε = 1 and three times as large."""
-    rng, d, B = np.random.default_rng(3), float(stats.norm.ppf(area)) * 2**0.5, 12
+    rng, d, B = seeded(3), float(stats.norm.ppf(area)) * 2**0.5, 12
     edges = np.linspace(-1.5, 1.5 + d, B - 1)
     ill, well = (np.diff([0, *stats.norm.cdf(edges - shift), 1]) for shift in (d, 0.0))
     truth = float(ill @ (np.append(0, np.cumsum(well)[:-1]) + well / 2))

@@ -18,6 +18,7 @@ from reticent_server.kinds.median.by_smooth_sensitivity import plan_smooth_media
 from reticent_server.kinds.median.kind import Median
 from reticent_server.kinds.registry import plan as plan_kind
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 20_000
 X = numeric("x", -1000.0, 1000.0)
@@ -32,7 +33,7 @@ def within_what_was_asked(cost: Any) -> Any:
 
 
 def normal(n: Any = N, seed: int = 0) -> Any:
-    return block_of(x=np.random.default_rng(seed).normal(10, 2, n))
+    return block_of(x=seeded(seed).normal(10, 2, n))
 
 
 def test_the_range_is_within_its_bin() -> None:
@@ -70,7 +71,7 @@ def test_the_smooth_median_replies_on_any_data_within_the_bounds() -> None:
 
 
 def test_two_far_clusters_have_no_reply() -> None:
-    half = np.where(np.arange(N) % 2, -900.0, 900.0) + np.random.default_rng(1).normal(size=N)
+    half = np.where(np.arange(N) % 2, -900.0, 900.0) + seeded(1).normal(size=N)
     assert answer(plan_ptr_median(facts_of(N, (X,)), X, offer()), block_of(x=half)) is None
     few = block_of(x=np.array([1.0, 5.0, 30.0]))
     assert answer(plan_iqr(facts_of(3, (X,)), X, offer()), few) is None

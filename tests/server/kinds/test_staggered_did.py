@@ -25,6 +25,7 @@ from reticent_server.kinds.staggered_did.effects import (
 from reticent_server.kinds.staggered_did.kind import StaggeredDid
 from support.fits.regressions import HUGE_RHO, drive, numeric
 from support.kinds.named_tests import offer
+from support.seeds import seeded
 
 T, N = 5, 4000
 NEVER = 9
@@ -39,7 +40,7 @@ QUERY = StaggeredDid("y", "g", "t", never=9.0)
 
 def panel(seed: int, persons: int = N) -> tuple[Any, Any, Any]:
     """(table, y (persons, T), first treated periods)."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     g = rng.choice([2, 3, NEVER], persons, p=[0.25, 0.25, 0.5])
     t = np.arange(T)
     since = t - g[:, None]
@@ -119,7 +120,7 @@ def test_averages_have_the_shares_of_cohorts_as_weights() -> None:
 
 
 def random_cells(seed: int) -> CohortCells:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     V = rng.normal(size=(3, 8, 8))
     V = V @ V.swapaxes(1, 2) / 50
     m, N = rng.normal(size=(3, 4)), rng.uniform(50, 90, (3, 4))
@@ -240,7 +241,7 @@ def test_the_forecast_is_the_noise_of_the_reply() -> None:
 @pytest.mark.parametrize("persons", [True, False])
 def test_the_forecast_in_units_is_that_of_independent_responses(persons: bool) -> None:
     """With a profile's spread; neither depends on the declared bounds."""
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     g = rng.choice([2, 3, NEVER], N, p=[0.25, 0.25, 0.5])
     table = long(rng.normal(size=(N, T)), g)
     plan = planned(QUERY, N, offer(2.0), persons=persons)

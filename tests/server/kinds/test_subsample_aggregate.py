@@ -18,6 +18,7 @@ from reticent_server.pipeline.planning import plan
 from support.kinds.named_tests import offer
 from support.kinds.parts import planned_of_parts
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 40_000
 COLUMNS = (
@@ -31,7 +32,7 @@ QUARTILES = {"x": (-0.67, 0.0, 0.67), "y": (-0.5, 1.0, 2.5)}
 
 
 def people(seed: int = 1, n: Any = N) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = rng.normal(size=n)
     return {
         "x": x,

@@ -19,6 +19,7 @@ from support.fits.clusters import G, asked, clustered_facts, clustered_table
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer, people_facts
 from support.kinds.recipes import outcome
+from support.seeds import seeded
 
 N = 20_000
 CLUSTERED = Mean("y", weights="w", cluster="g", strata="h")
@@ -140,7 +141,7 @@ def test_where_noise_hides_the_units_the_interval_is_the_whole_range() -> None:
 def test_noise_is_taken_off_on_average_and_told() -> None:
     """Sums of units with noise that is twice as long as they are, over 400 draws."""
     plan, _ = asked(CLUSTERED, 1.0, surveyed(8))
-    rng, cells = np.random.default_rng(5), 3 * G
+    rng, cells = seeded(5), 3 * G
     exact = rng.normal(scale=50.0, size=cells)
     squares, numbers = Released(np.diag([N, N, 100.0]), 1.0), Released(np.full(cells, 99.0), 1.0)
     found = []

@@ -21,6 +21,7 @@ from reticent_server.kinds.sum.plan import plan_sum
 from reticent_server.mechanisms.noisy_sum import noise_sd
 from support.attacks.privacy_losses import step_loss
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 RHO = RHO_UNITS // 20
 X = numeric("x", -50.0, 150.0, ("NA",))
@@ -32,7 +33,7 @@ N = 4000
 
 
 def data(n: Any = N, seed: int = 0) -> Any:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     missing = rng.random(n) < 0.2
     return block_of(
         {"x": missing},

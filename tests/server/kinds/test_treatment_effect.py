@@ -21,6 +21,7 @@ from reticent_server.kinds.treatment_effect.targets import TARGETS
 from support.fits.regressions import HUGE_RHO, whole
 from support.kinds.named_tests import facts, offer
 from support.kinds.recipes import numeric, outcome
+from support.seeds import seeded
 
 EFFECT = 1.0
 COLUMNS = (
@@ -36,7 +37,7 @@ EXACT = PrivacyCost(1, 1, HUGE_RHO)
 
 def table(n: int, seed: int = 0, *, reach: float = 1.0) -> dict[str, Any]:
     """y rises by EFFECT and with x, which also leads to treatment. reach: how far."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, z = rng.normal(size=(2, n))
     a = (rng.random(n) < 1 / (1 + np.exp(0.3 - reach * (0.8 * x - 0.5 * z)))).astype(float)
     y = 1 + EFFECT * a + x + 0.5 * z + rng.normal(size=n)
@@ -145,7 +146,7 @@ def test_errors_of_released_weights_count_to_first_order() -> None:
     t = table(4000)
     given, V = models(t), np.diag([0.03, 0.02, 0.02]) ** 2
     noise = tuple(map(tuple, V.tolist()))
-    rng, found = np.random.default_rng(0), []
+    rng, found = seeded(0), []
     for _ in range(60):
         moved = np.array(given["propensity"]) + rng.multivariate_normal(np.zeros(3), V)
         query = TreatmentEffect(
@@ -231,7 +232,7 @@ def test_too_few_treated_and_heavy_influences_have_none_either() -> None:
     query = TreatmentEffect("y", "a", "x + z", propensity=(-4.0, 0.0, 0.0), trim=0.01,
                             estimator="ipw", estimand="att")  # fmt: skip
     assert FEW in outcome(KIND.plan(known(2000), query, offer(1)), whole(rare)).warnings
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     wild = table(20_000)
     wild["y"] = np.clip(wild["y"] + rng.standard_t(1, 20_000), -1e5, 1e5)
     found = known(20_000)

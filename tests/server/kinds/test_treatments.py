@@ -17,6 +17,7 @@ from reticent_server.kinds.event_study.plan import event_times
 from reticent_server.kinds.registry import kind_of
 from support.fits.panels import within
 from support.fits.regressions import HUGE_RHO, drive, numeric, profile_of
+from support.seeds import seeded
 
 N, M = 3000, 6
 EFFECTS = {0: 0.3, 1: 0.5, 2: 0.6}
@@ -36,7 +37,7 @@ def panel(seed: int, trend: float = 0.0, persons: int = N) -> Any:
     """(table, never): persons of M years, treated from year 2, 3 or 4 on or never; trend: a year,
     before treatment.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     effect, never = rng.normal(size=(persons, 1)), rng.random((persons, 1)) < 0.4
     year = np.tile(np.arange(M), (persons, 1)).astype(float)
     start = np.tile(rng.integers(2, 5, (persons, 1)), M).astype(float)

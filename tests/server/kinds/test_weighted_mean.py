@@ -15,13 +15,14 @@ from reticent_server.mechanisms import registry as mechanisms
 from support.fits.regressions import Trace, drive, whole
 from support.kinds.named_tests import facts, offer, people_facts
 from support.kinds.recipes import numeric
+from support.seeds import seeded
 
 COLUMNS = (numeric("y", 0.0, 100.0), numeric("x", -5.0, 5.0), numeric("w", 0.0, 10.0))
 
 
 def surveyed(n: int, seed: int) -> dict[str, Any]:
     """Weights that go with the column, of .5 to 9.5."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     w = rng.uniform(0.5, 9.5, n)
     return {
         "y": np.clip(30 + 2 * w + 12 * rng.normal(size=n), 0, 100),

@@ -25,6 +25,7 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.subsample_aggregate.kind import KIND as BLOCKS
 from reticent_server.kinds.subsample_aggregate.query import SubsampleAggregateQuery
 from support.fits.regressions import drive, facts_of, numeric, profile_of, totals, whole
+from support.seeds import seeded
 
 N = 20_000
 RATIO = 5.0  # of the largest weight to the smallest
@@ -55,7 +56,7 @@ def survey(seed: int = 0) -> Any:
     """Heavy records have another slope, and errors of another size; counts have the weight as their
     exposure.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, w = rng.normal(size=N), rng.uniform(1, RATIO, N)
     y = 1 + x * (1 + (w > RATIO / 2)) + rng.normal(size=N) * (0.5 + w / RATIO)
     k = rng.poisson(w * np.exp(-0.5 + 0.4 * x)) * 1.0
@@ -109,7 +110,7 @@ def test_hubers_loss_takes_the_weighted_median_of_residuals() -> None:
 @pytest.mark.slow
 def test_a_weighted_logit_is_that_of_statsmodels() -> None:
     table = survey()
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     chance = 1 / (1 + np.exp(-table["x"] * (table["w"] > RATIO / 2)))
     table["b"] = (rng.random(N) < chance) * 1.0
     columns = [*COLUMNS[:2], Column("b", ColumnKind.BOOLEAN, 0.0, 1.0)]

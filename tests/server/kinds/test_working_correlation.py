@@ -19,6 +19,7 @@ from reticent_server.numerics.evaluate import evaluate_term
 from reticent_server.numerics.person_columns import prepared
 from support.fits.panels import facts_of, panel
 from support.fits.regressions import HUGE_RHO, drive, numeric
+from support.seeds import seeded
 
 EPSILON_1 = int(0.0174 * RHO_UNITS)  # ρ of ε = 1 at δ = 10⁻⁶
 TRUTH = np.array([1.0, 0.5, -0.3])
@@ -83,7 +84,7 @@ def test_at_a_usual_budget_most_intervals_hold_the_truth() -> None:
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.95])
 def test_every_row_lies_within_the_bounds_of_its_terms(correlation: float) -> None:
     """At the corners of the declared bounds, of any number of rows; some attain the intercept's."""
-    m, rng = 4, np.random.default_rng(0)
+    m, rng = 4, seeded(0)
     columns = (numeric("y", -3, 5), numeric("x", 2, 7))
     schema = Schema(columns, Unit("person", m))
     design = exchangeable(parse_formula("y ~ x", schema), schema, correlation)

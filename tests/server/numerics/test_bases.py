@@ -11,6 +11,7 @@ from numpy.polynomial import Legendre
 from scipy.interpolate import BSpline
 
 from reticent_server.numerics.bases import bspline, legendre
+from support.seeds import seeded
 
 ENDS = [(-1.0, 1.0), (0.0, 15_000.0), (-3.5, -3.25), (1e-6, 1e6)]
 
@@ -91,7 +92,7 @@ def test_knots_next_to_each_other_do_no_harm() -> None:
 
 
 def test_a_record_s_value_does_not_depend_on_its_block() -> None:
-    x = np.random.default_rng(0).uniform(-2, 3, 1000)
+    x = seeded(0).uniform(-2, 3, 1000)
     _, whole = splines(x, [0.0, 1.0], 3, (-2.0, 3.0))
     _, part = splines(x[137:211], [0.0, 1.0], 3, (-2.0, 3.0))
     np.testing.assert_array_equal(whole[:, 137:211], part)

@@ -10,6 +10,7 @@ from benchmarks.noise_free.proposal2 import fit_proposal2
 
 from reticent_server.domain.columns import BlockModel
 from reticent_server.numerics.block_fits import Blocks, block_estimates, masked_median
+from support.seeds import seeded
 
 K, B = 6, 60
 FAMILIES = {
@@ -46,7 +47,7 @@ def masked(X: Any, y: Any, used: Any) -> Blocks:
 
 @pytest.mark.parametrize("equation", FAMILIES)
 def test_likelihood_is_that_of_statsmodels_on_the_records_in_use(equation: str) -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     X = design(rng)
     y, used = responses(rng, equation, X), (rng.random((K, B)) < 0.8).astype(float)
     found = block_estimates(model(equation), masked(X, y, used))
@@ -57,7 +58,7 @@ def test_likelihood_is_that_of_statsmodels_on_the_records_in_use(equation: str) 
 
 
 def test_huber_s_regression_solves_its_equation() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     X = design(rng)
     y = X @ np.array([2.0, -1.0]) + rng.standard_t(2, size=(K, B))
     for beta, x, z in zip(
@@ -70,7 +71,7 @@ def test_huber_s_regression_solves_its_equation() -> None:
 
 
 def test_proposal_2_is_that_of_a_fit_alone() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     y = rng.standard_t(3, size=(K, B)) * 3 + 10
     found = block_estimates(
         model("location_scale"), Blocks(np.zeros((K, B, 0)), y, np.ones((K, B)))
@@ -82,7 +83,7 @@ def test_proposal_2_is_that_of_a_fit_alone() -> None:
 
 def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> None:
     """The score of log-likelihood + ½ ln det information, by differences."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     X = design(rng)
     y = responses(rng, "binomial", X)
     found = block_estimates(model("binomial", corrected=True), Blocks(X, y, np.ones((K, B))))
@@ -106,7 +107,7 @@ def test_firth_s_correction_maximises_the_likelihood_with_jeffreys_prior() -> No
 )
 def test_the_correction_takes_most_of_the_bias_away(equation: str, b: int, truth: float) -> None:
     """Means of 5,000 blocks: what is left of the bias is below half of it, and the bias is seen."""
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     k, j = 5_000, 1
     X = design(rng, k, b)
     if equation == "location_scale":
@@ -131,7 +132,7 @@ def test_the_correction_takes_most_of_the_bias_away(equation: str, b: int, truth
 
 def test_blocks_without_an_estimate() -> None:
     """Separated, constant, too few in use, none in use, all zero; the others do not notice."""
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     X = design(rng, 6, 30)
     y, used = responses(rng, "binomial", X), np.ones((6, 30))
     alone = block_estimates(model("binomial"), Blocks(X[:1], y[:1], used[:1]))
@@ -153,7 +154,7 @@ def test_blocks_without_an_estimate() -> None:
 @pytest.mark.parametrize("equation", ["huber", "location_scale", *FAMILIES])
 def test_a_block_s_estimate_does_not_know_the_other_blocks(equation: str) -> None:
     """Whatever the others hold: no error, and the same bits."""
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     X = design(rng)
     y = responses(rng, equation, X)
     before = block_estimates(model(equation, corrected=True), Blocks(X, y, np.ones((K, B))))

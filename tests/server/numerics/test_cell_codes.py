@@ -5,10 +5,11 @@ import numpy as np
 
 from reticent_server.domain.grid import Grid
 from reticent_server.numerics.grids import cell_codes
+from support.seeds import seeded
 
 
 def test_many_values_have_the_cells_that_few_have() -> None:
-    grid, rng = Grid(-20.0, 30.0), np.random.default_rng(7)
+    grid, rng = Grid(-20.0, 30.0), seeded(7)
     values = np.concatenate(
         [
             rng.normal(size=5_000),

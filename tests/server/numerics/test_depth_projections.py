@@ -14,6 +14,7 @@ from reticent_server.numerics.depth_iqr import IqrProjections
 from reticent_server.numerics.depth_mad import MadProjections
 from reticent_server.numerics.depth_trimmed import TrimmedProjections, exact_sums, trimmed_ranks
 from reticent_server.numerics.order_statistics import quartile_ranks
+from support.seeds import seeded
 from support.tables.references import projection_depths
 
 FAMILIES = {"iqr": IqrProjections, "mad": MadProjections, "trimmed": TrimmedProjections}
@@ -64,7 +65,7 @@ def replaced(rng: np.random.Generator, data: Any) -> Any:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_locations_and_scales_are_those_of_the_definition(name: str) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for n in (4, 5, 17, 250):
         data = sample(rng, n)
         found = FAMILIES[name].measure(data, DIRECTIONS, min(REACH, n))
@@ -91,7 +92,7 @@ def changes(first: Any, second: Any) -> list[Any]:
 @pytest.mark.parametrize("least", [1000, pytest.param(10_000, marks=pytest.mark.audit)])
 def test_bounds_and_their_shift_on_many_pairs(name: str, least: int) -> None:
     """Walks of up to REACH replacements: what is reached is within the bounds at the start."""
-    family, rng, pairs = FAMILIES[name], np.random.default_rng(least), 0
+    family, rng, pairs = FAMILIES[name], seeded(least), 0
     least //= 4 if name == "mad" else 1  # takes six times as long as the others
     while pairs < least:
         n = int(rng.integers(5, 40))
@@ -128,7 +129,7 @@ def assert_shifted(here: Any, there: Any) -> None:
 @pytest.mark.slow
 def test_the_interquartile_bounds_are_nearly_attained() -> None:
     """The search could see a bound that is too small: single changes come close to it."""
-    rng, attained = np.random.default_rng(2), dict.fromkeys(FAMILIES, 0.0)
+    rng, attained = seeded(2), dict.fromkeys(FAMILIES, 0.0)
     for name, family in FAMILIES.items():
         for _ in range(150):
             data = sample(rng, 11)
@@ -164,7 +165,7 @@ def test_a_trimmed_mean_tells_tables_apart_that_its_bounds_tell_apart() -> None:
 
 
 def test_sums_of_whole_numbers_are_exact() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     rows = rng.integers(-(2**52), 2**52, (3, 5000))
     assert exact_sums(rows) == [sum(row) for row in rows.tolist()]
     assert exact_sums(rows[:, :0]) == [0, 0, 0]

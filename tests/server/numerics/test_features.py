@@ -17,6 +17,7 @@ from reticent_server.domain.schema import ColumnKind as Kind
 from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.formula.features import parse_view
 from reticent_server.numerics.features import person_values
+from support.seeds import seeded
 
 SCHEMA = Schema(
     (
@@ -206,7 +207,7 @@ REFERENCES: dict[str, Callable[[list[float], list[float]], float]] = {
 
 @pytest.mark.parametrize("text", REFERENCES)
 def test_values_are_those_of_a_loop_over_persons(text: str) -> None:
-    generator = np.random.default_rng(17)
+    generator = seeded(17)
     lengths = generator.integers(1, 6, 200)
     slots = np.repeat(np.arange(200), lengths)
     x, t = generator.uniform(-3, 7, len(slots)), generator.integers(0, 4, len(slots)).astype(float)

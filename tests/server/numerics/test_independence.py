@@ -6,12 +6,13 @@ import pytest
 from scipy import stats
 
 from reticent_server.numerics.independence import independence_test
+from support.seeds import seeded
 
 SHARES = np.outer([0.5, 0.3, 0.2], [0.6, 0.2, 0.1, 0.1])
 
 
 def test_without_noise_it_is_pearsons() -> None:
-    table = np.random.default_rng(1).poisson(40, (3, 4)).astype(float)
+    table = seeded(1).poisson(40, (3, 4)).astype(float)
     found = independence_test(table, 1e-9)
     statistic, p_value, df, _ = stats.chi2_contingency(table, correction=False)
     assert (found.statistic, found.p_value) == pytest.approx((statistic, p_value))
@@ -22,7 +23,7 @@ def test_without_noise_it_is_pearsons() -> None:
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("n", "sd"), [(500, 5.0), (500, 20.0), (5000, 50.0)])
 def test_the_level_holds_with_noise_and_would_not_without_it(n: int, sd: float) -> None:
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     tables = rng.multinomial(n, SHARES.ravel(), 1500).reshape(-1, 3, 4)
     noisy = tables + np.rint(rng.normal(0, sd, tables.shape))
     level = np.mean([independence_test(t, sd, 0).p_value < 0.05 for t in noisy])
@@ -32,7 +33,7 @@ def test_the_level_holds_with_noise_and_would_not_without_it(n: int, sd: float) 
 
 
 def test_dependence_is_found() -> None:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     table = 5000 * SHARES + 300 * np.outer([1, -1, 0], [1, -1, 0, 0])
     assert independence_test(table + rng.normal(0, 30, table.shape), 30.0).p_value < 1e-6
 
@@ -49,7 +50,7 @@ def test_the_simulated_level_holds_where_cells_have_few_records(sd: float) -> No
     """600 tables of 100 records: a level of .05 has a standard error of .009; that of χ² is .05 to
     .14.
     """
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     shares = np.outer([0.9, 0.07, 0.03], [0.85, 0.1, 0.03, 0.02])
     tables = rng.multinomial(100, shares.ravel(), 600).reshape(-1, 3, 4)
     noisy = tables + np.rint(rng.normal(0, sd, tables.shape))
@@ -61,7 +62,7 @@ def test_the_simulated_level_holds_where_cells_have_few_records(sd: float) -> No
 
 
 def test_the_simulated_p_value_is_chi_squareds_where_there_are_many_records() -> None:
-    rng = np.random.default_rng(12)
+    rng = seeded(12)
     tables = rng.multinomial(5000, SHARES.ravel(), 40).reshape(-1, 3, 4) + np.rint(
         rng.normal(0, 9, (40, 3, 4))
     )

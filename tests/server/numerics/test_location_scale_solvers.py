@@ -11,6 +11,7 @@ from scipy.stats import chi2
 
 from reticent_server.numerics.biweight import Biweight, fit_biweight
 from reticent_server.numerics.weighted_chi2 import survival
+from support.seeds import seeded
 from support.tables.references import REFERENCE, numbers, shared_csv
 
 
@@ -38,7 +39,7 @@ def test_proposal_2_agrees_with_r() -> None:
 
 
 def samples(seed: int = 0, n: int = 400) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     return {
         "normal": rng.normal(3, 2, n),
         "skewed": rng.gamma(0.7, 1, n),
@@ -102,7 +103,7 @@ def test_biweight_agrees_with_r() -> None:
 
 
 def test_biweight_resists_what_bends_huber() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     X = np.column_stack([np.ones(2000), rng.normal(size=2000)])
     y = X @ [1.0, 2.0] + 0.5 * rng.normal(size=2000)
     y[:300] = 9.0
@@ -133,7 +134,7 @@ def test_equal_weights_are_chi_square_deep_into_the_tail(k: int) -> None:
 
 def test_unequal_weights_have_the_law_of_the_quadratic_form() -> None:
     lam = np.array([3.0, 1.0, 0.02])
-    draws = np.random.default_rng(0).normal(size=(400_000, 3)) ** 2 @ lam
+    draws = seeded(0).normal(size=(400_000, 3)) ** 2 @ lam
     for x in (0.2, 2.0, 8.0, 20.0):
         share = (draws > x).mean()
         assert survival(x, lam) == pytest.approx(share, abs=4 * (share / 400_000) ** 0.5)

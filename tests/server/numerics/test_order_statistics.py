@@ -20,6 +20,7 @@ from reticent_server.numerics.order_statistics import (
 )
 from reticent_server.numerics.partitions import bin_of, centre, edges
 from reticent_server.numerics.smooth_sensitivity import smooth_sensitivity
+from support.seeds import seeded
 
 VALUES = (0.0, 1.0, 3.0, 7.0)
 
@@ -90,7 +91,7 @@ def test_the_shift_property() -> None:
 
 
 def test_windows_of_several_samples_at_once() -> None:
-    rows = np.sort(np.random.default_rng(0).normal(size=(3, 9)), axis=1)
+    rows = np.sort(seeded(0).normal(size=(3, 9)), axis=1)
     together = window(rows, 5, 6)
     assert together.shape == (3, 13)
     for row, found in zip(rows, together, strict=True):
@@ -112,7 +113,7 @@ def naive_smooth_sensitivity(ordered: Any, rank: Any, beta: Any, upper: Any) -> 
 
 
 def test_smooth_sensitivity_against_its_definition() -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     for _ in range(300):
         n = int(rng.integers(1, 40))
         ordered = np.sort(np.rint(rng.uniform(0, 1000, n) * rng.choice([1, 0.5, 0.01])))
@@ -139,7 +140,7 @@ def test_lattices_are_public_fine_and_exact_for_whole_numbers() -> None:
 @pytest.mark.parametrize("bins", [GeometricBins(1.0, 1.3, 20), UniformBins(0.7)])
 @pytest.mark.parametrize("shift", [0.0, 0.5])
 def test_bins_are_monotone_and_hold_their_centres(bins: Any, shift: float) -> None:
-    values = np.sort(np.random.default_rng(1).uniform(-3, 200, 500))
+    values = np.sort(seeded(1).uniform(-3, 200, 500))
     numbers = [bin_of(bins, shift, v) for v in [-np.inf, *values, np.inf]]
     assert numbers == sorted(numbers)
     for value in values:

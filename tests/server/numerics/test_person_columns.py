@@ -10,6 +10,7 @@ from reticent_server.domain.schema import ABSENT, Column, ColumnKind, Schema, Un
 from reticent_server.domain.steps import Block
 from reticent_server.formula import parse_formula, person_effects, with_person_means
 from reticent_server.numerics.person_columns import OUT, STRETCH, prepared
+from support.seeds import seeded
 
 M = 4
 COLUMNS = (
@@ -21,7 +22,7 @@ SCHEMA = Schema(COLUMNS, Unit("person", M))
 
 
 def block(seed: int = 2, persons: int = 60) -> Block:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     absent = np.arange(M)[None, :] >= rng.integers(0, M + 1, (persons, 1))
     missing = rng.random((persons, M)) < 0.1
     columns = {"x": rng.normal(size=persons * M), "y": rng.normal(size=persons * M)}

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
 from reticent_server.numerics.psi import Huber
+from support.seeds import seeded
 
 
 @pytest.mark.parametrize("c", [0.6, 1.0, 1.345])
@@ -49,7 +50,7 @@ def test_mean_weighted_norm_has_its_published_values(p: int, expected: float) ->
 
 @pytest.mark.parametrize(("p", "intercept"), [(3, True), (3, False), (1, True)])
 def test_mean_weighted_norm_by_simulation(p: int, intercept: bool) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     squares = intercept + np.sum(rng.normal(size=(400_000, p)) ** 2, axis=1)
     q = p + intercept
     simulated = np.mean(mallows_weights(squares, 0.8 * q) * squares) / q

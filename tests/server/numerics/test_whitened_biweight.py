@@ -15,13 +15,14 @@ from scipy.stats import norm
 
 from reticent_server.numerics.biweight import Biweight
 from reticent_server.numerics.mallows import mallows_weights, mean_weighted_norm
+from support.seeds import seeded
 
 SIZES = {"radius_squared": 3.2, "mean_norm": mean_weighted_norm(3, 3.2)}
 TRUTH = np.array([0.2, 0.4, 0.3, -0.2])
 
 
 def made_up(n: int, outliers: int = 0) -> tuple[Any, Any]:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     X = np.column_stack([np.ones(n), rng.normal(size=(n, 3))])
     y = X @ TRUTH + 0.4 * rng.standard_t(3, n)
     y[:outliers] = 8.0
@@ -80,7 +81,7 @@ def test_outliers_bend_the_start_and_not_the_fit() -> None:
 
 def test_the_start_decides_between_two_clusters() -> None:
     """Half the records follow one line, half another: the equation has a solution near each."""
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     X, noise = np.ones((2000, 1)), 0.1 * rng.normal(size=2000)
     y = np.where(np.arange(2000) < 1200, 0.0, 5.0) + noise
     sizes = {"radius_squared": 1.0, "mean_norm": 1.0}

@@ -23,6 +23,7 @@ from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from support.fits.regressions import facts_of, profile_of
+from support.seeds import seeded
 
 N = 2_000
 COLUMNS = (
@@ -38,7 +39,7 @@ KEYS = {"coefficients", "covariance", "estimable", "confidence_intervals", "warn
 
 
 def table(n: Any = N, seed: int = 0) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
     arrays = {
         "x": x,

@@ -34,6 +34,7 @@ from reticent_server.pipeline import planning
 from reticent_server.pipeline.forecasts import forecast_json
 from reticent_server.vault.places import ABSENT_MASK
 from reticent_server.web.bodies import RequestBody
+from support.seeds import seeded
 
 EPSILONS = (1e-9, 1e-6, 1e-4, 1e-2, 1.0, 50.0, 100.0)
 DELTAS = (None, 1e-18, 1e-12, 1e-6, 0.01)
@@ -200,7 +201,7 @@ def _in_words(refused: Any) -> None:
 
 def tables(facts: Any) -> Iterator[dict[str, np.ndarray]]:
     """Constant, at the ends, and spread over the bounds."""
-    n, rng = facts.slots, np.random.default_rng(facts.n)
+    n, rng = facts.slots, seeded(facts.n)
     ends = {c.name: (c.lower, c.upper) for c in facts.schema.columns}
     yield {name: np.full(n, low) for name, (low, _) in ends.items()}
     yield {name: np.where(np.arange(n) % 2, low, high) for name, (low, high) in ends.items()}

@@ -29,13 +29,14 @@ from reticent_server.pipeline.services import Services
 from reticent_server.vault.readers import open_reader
 from support.installations.small import SCHEMA, Installation, opened
 from support.kinds.examples import QUERIES
+from support.seeds import seeded
 
 PERSONS, M = 60, 5
 PANEL = SCHEMA + f"unit: {{column: id, max_rows: {M}}}\n"
 
 
 def rows(lengths: np.ndarray) -> str:
-    rng, lines = np.random.default_rng(2), ["id,y,x,k,g,b,m"]
+    rng, lines = seeded(2), ["id,y,x,k,g,b,m"]
     for person, length in enumerate(lengths):
         for place in range(M):
             x, e, u = rng.normal(), rng.normal(), rng.random()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public timetable: what is promised stays promised, and no computation changes it."""
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from reticent_server.pipeline.timetable import BESIDE_MS, PlannedTurn, Timetable
+from support.seeds import seeded_random
 
 
 @dataclass
@@ -163,7 +163,7 @@ Asked = tuple[float, str, float]
 
 def asked(seed: int) -> list[Asked]:
     """Times, acts and lengths of requests: bursts, and long turns among short ones."""
-    draw, found, at = random.Random(seed), list[Asked](), 0.0
+    draw, found, at = seeded_random(seed), list[Asked](), 0.0
     for _ in range(12):
         at += draw.choice([0.0, 1.0, 50.0, 2000.0])
         for _ in range(draw.choice([1, 3, 16])):
@@ -249,7 +249,7 @@ def test_replies_are_shown_alike_whatever_computations_take_and_none_is_late(see
 @pytest.mark.parametrize("seed", range(8))
 def test_at_every_time_the_budgets_before_a_turn_fit(seed: int) -> None:
     """(*) of the module: after each act, and however the acts follow each other."""
-    now, draw = Now(), random.Random(seed)
+    now, draw = Now(), seeded_random(seed)
     timetable, turns, arriving = Timetable(now), list[PlannedTurn](), 0
     for _ in range(300):
         now.ms += draw.choice([0.0, 0.5, 10.0, 200.0])

@@ -28,6 +28,7 @@ from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import ParquetReader
 from reticent_server.vault.registered import UNREADABLE
 from reticent_server.vault.registering import register_files
+from support.seeds import seeded
 from support.tables.object_storage import BUCKET, KEY_ID, SECRET, Storage, object_storage
 from support.tables.sources import ALL, SCHEMA, registered, rows, write_parquet
 from support.tables.sources import read as read_local
@@ -88,7 +89,7 @@ def test_objects_have_the_rows_of_the_files(
 
 @pytest.mark.slow
 def test_only_the_columns_that_are_asked_for_are_fetched(storage: Storage, tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     place = tmp_path / "wide"
     place.mkdir()
     values = rng.normal(size=100_000)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,6 +14,7 @@ from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.vault import person_rows, places
 from reticent_server.vault.adbc import connected, execute, parse_url
 from support.databases.vaults import Vault, csv_file, numeric, schema
+from support.seeds import seeded
 
 M = 3
 SCHEMA = schema(numeric("year"), numeric("x", missing=("NA",)), unit=Unit("id", M))
@@ -28,7 +28,7 @@ ROWS = {
 
 def text(rows: dict[str, list[tuple[int, str]]], seed: int = 0) -> str:
     lines = [f"{name},{year},{x}" for name, own in rows.items() for year, x in own]
-    order = np.random.default_rng(seed).permutation(len(lines))
+    order = seeded(seed).permutation(len(lines))
     return "\n".join(["id,year,x", *(lines[k] for k in order)]) + "\n"
 
 

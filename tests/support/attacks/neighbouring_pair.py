@@ -15,6 +15,7 @@ from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.kinds.profile.plan import profile_of
 from reticent_server.pipeline.profile import release_profile
 from support.installations.small import SCHEMA, Installation, opened, serving
+from support.seeds import seeded
 
 SIDES = ("left", "right")
 Number = Callable[[dict[str, Any]], tuple[float, ...]]
@@ -69,7 +70,7 @@ def share_profile(pair: Pair) -> None:
 
 def neighbours(rows: int, changed: str) -> tuple[str, str]:
     """A table, and the same table with another first record."""
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     x, e = rng.normal(size=(2, rows))
     lines = [f"{1 + x[i] + e[i]:.3f},{x[i]:.3f},{i % 10},a,{i % 2},0.5" for i in range(rows)]
     head = "y,x,k,g,b,m"
@@ -82,7 +83,7 @@ def of_persons(
     """Two registers that differ in their first person, whose rows are given; the others have one to
     `most` rows.
     """
-    rng, lines = np.random.default_rng(12), []
+    rng, lines = seeded(12), []
     for person in range(1, persons):
         for _ in range(1 + person % most):
             x, e = rng.normal(size=2)
@@ -117,7 +118,7 @@ class Prober:
         """`count` outcomes for each of the two. every: the numbers of a result
         that are kept; None: the one of `_number`.
         """
-        order = np.random.default_rng(3).permutation(np.repeat([0, 1], count))
+        order = seeded(3).permutation(np.repeat([0, 1], count))
         asks = [{"dataset": SIDES[i], "query": query, "privacy": privacy} for i in order]
 
         def work(mine: list[dict[str, Any]]) -> list[Outcome]:

@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from reticent_server.mechanisms import _sampler
+from support.seeds import seeded
 
 if TYPE_CHECKING:
     import pytest
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def seed_noise(patch: pytest.MonkeyPatch, name: str) -> None:
     """Replaces every source of noise by one generator, seeded with a test's name."""
-    rng = np.random.default_rng(crc32(name.encode()))
+    rng = seeded(crc32(name.encode()))
 
     def gaussian(self: Any, values: Any) -> Any:
         return values + np.rint(self.scale * rng.normal(size=len(values))).astype(np.int64)

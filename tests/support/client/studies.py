@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from support.seeds import seeded
+
 NAMES = ("log(y)", "x", "I(x**2)", "w", "z1", "z2", "g[b]", "g[c]", "g[b]:x", "g[c]:x")
 
 
@@ -18,7 +20,7 @@ def result_of(table: Any, sd: float = 0.0, seed: int = 0, names: Any = NAMES) ->
     scales = np.append(1.0, np.maximum(np.round(table.std(axis=0), 2), 0.1))
     D = np.diag(scales)
     D[1:, 0] = centres[1:]
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     E = np.triu(rng.normal(size=(q, q)), 1) / np.sqrt(2) * sd
     E = E + E.T + np.diag(rng.normal(size=q)) * sd
     C = np.eye(q) + 0.2 * np.triu(np.ones((q, q)), 1)

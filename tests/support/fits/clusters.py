@@ -13,6 +13,7 @@ from reticent_server.kinds import registry
 from support.fits.regressions import Trace, drive, whole
 from support.kinds.named_tests import facts, offer
 from support.kinds.recipes import numeric
+from support.seeds import seeded
 
 G = 40
 T = 12  # of the other column of two
@@ -37,7 +38,7 @@ def clustered_table(
     half of the variance of x; b: 0/1 of a logit that shares as much, c: counts and a: amounts of a
     log link that do. skewed: exponential errors. years: the share that is common to a level of
     t."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     g = rng.integers(0, G, n)
     common, own = rng.normal(size=G)[g], rng.normal(size=n)
     x = np.sqrt(0.5) * (rng.normal(size=G)[g] + rng.normal(size=n))
@@ -45,7 +46,7 @@ def clustered_table(
     if skewed:
         own = rng.exponential(size=n) - 1
     y = 1 + x + z + np.sqrt(icc) * common + np.sqrt(1 - icc) * own
-    more = np.random.default_rng((seed, 1))
+    more = seeded((seed, 1))
     t = more.integers(0, T, n)
     y += np.sqrt(years) * more.normal(size=T)[t]
     mean = np.exp(0.3 + 0.4 * x + 0.3 * z + np.sqrt(icc) * common)

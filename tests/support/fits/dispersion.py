@@ -12,6 +12,7 @@ from reticent_server.kinds.glm.kind import KIND
 from reticent_server.kinds.glm.query import Glm
 from support.fits.glm import glm_table, response, slopes
 from support.fits.regressions import Table, facts_of, numeric, profile_of
+from support.seeds import seeded
 
 NB, TRUTH = "negative_binomial", np.array([0.5, 0.4, 0.4, 0.4])
 COLUMNS = [*slopes(3), response(NB), numeric("a", 0.0, 2.0)]
@@ -19,7 +20,7 @@ COLUMNS = [*slopes(3), response(NB), numeric("a", 0.0, 2.0)]
 
 def made_up(n: int, rng: np.random.Generator | None = None, alpha: float = 0.5) -> Table:
     """Three regressors, counts with mean 2 or so, and weights uniform on [0, 2]."""
-    rng = rng or np.random.default_rng(3)
+    rng = rng or seeded(3)
     table = glm_table(NB, n, rng, phi=alpha)
     return {**table, "a": rng.uniform(0, 2, n)}
 

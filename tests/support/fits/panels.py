@@ -11,6 +11,7 @@ import numpy as np
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Schema, Unit
 from support.fits.regressions import numeric, profile_of
+from support.seeds import seeded
 
 SLOPES = (0.5, -0.3)
 
@@ -28,7 +29,7 @@ def panel(
     this correlation; unbalanced: 1 to m rows a person. levels: whether regressors go with the
     effect, so that pooled least squares is off.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     rows = np.full((persons, 1), m) if balanced else rng.integers(1, m + 1, (persons, 1))
     absent = np.arange(m)[None, :] >= rows
     effect = rng.normal(size=(persons, 1))

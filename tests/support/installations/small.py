@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 
 from reticent_server.api.curator import make_curator_application
 from reticent_server.app import build_services, create_app
@@ -32,6 +31,7 @@ from reticent_server.settings import Settings
 from reticent_server.vault.ports import Reader
 from support.databases import postgresql
 from support.processes.forked import Forked, forked, serve
+from support.seeds import seeded
 
 SCHEMA = """\
 description: Invented people
@@ -124,7 +124,7 @@ def copied(template: Installation, directory: Path) -> Iterator[Installation]:
 
 
 def _table(rows: int) -> str:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     x, e = rng.normal(size=(2, rows))
     lines = ["y,x,k,g,b,m"]
     for i in range(rows):

@@ -10,6 +10,7 @@ from random import Random
 
 from reticent_server.errors import CuratorError
 from reticent_server.vault.draft import propose
+from support.seeds import seeded_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class LooksAtChanged:
         data, read = self.file.read_bytes(), 0
         for seed in self.seeds:
             changed = self.folder / f"{seed}{self.file.suffix}"
-            changed.write_bytes(_changed(data, Random(seed)))
+            changed.write_bytes(_changed(data, seeded_random(seed)))
             read += _said_of(changed).endswith(" columns")
             changed.unlink()
         return b"%d of %d" % (read, len(self.seeds))

@@ -12,6 +12,7 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, D
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.domain.steps import FloatArray
 from support.kinds.recipes import facts_of, numeric
+from support.seeds import seeded
 
 Y = numeric("y", -10.0, 10.0)
 X = numeric("x", -5.0, 5.0)
@@ -48,7 +49,7 @@ def facts(
 
 def people(n: int, seed: int = 0) -> dict[str, FloatArray]:
     """A table of PEOPLE."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
     return {
         "y": np.clip(1 + x + rng.normal(size=n), -10, 10),

@@ -34,6 +34,7 @@ from reticent_server.kinds.staggered_did.kind import StaggeredDid
 from support.fits.regressions import drive
 from support.kinds import studies as plain
 from support.kinds.r_cases import plain_json
+from support.seeds import seeded
 
 FIXTURE = Path(__file__).resolve().parents[3] / "r/tests/testthat/designs.json"
 ROWS, PERSONS, PERIODS, NEVER = 20_000, 4_000, 7, 99
@@ -47,7 +48,7 @@ AT = (None, 0, 2)
 
 def releases() -> dict[str, Any]:
     """Through the real recipes, by name."""
-    rng = np.random.default_rng(23)
+    rng = seeded(23)
     x = rng.uniform(-10, 10, ROWS)
     treated = (rng.random(ROWS) < 0.2 + 0.5 * (x >= 0)) * 1.0
     table: dict[str, Any] = {

@@ -33,6 +33,7 @@ from reticent_server.kinds.mean.kind import Mean
 from support.fits.regressions import drive
 from support.kinds import studies as plain
 from support.kinds.r_cases import plain_json
+from support.seeds import seeded
 
 FIXTURE = Path(__file__).resolve().parents[3] / "r/tests/testthat/groups.json"
 ADJUSTMENTS = ("none", "tukey", "holm", "bonferroni")
@@ -41,7 +42,7 @@ ROWS = 8_000
 
 def releases() -> dict[str, Any]:
     """Through the real recipes, by name."""
-    rng = np.random.default_rng(21)
+    rng = seeded(21)
     two, four = (rng.random(ROWS) < 0.4) * 1.0, rng.integers(0, 4, ROWS) * 1.0
     table = {
         "two": two,

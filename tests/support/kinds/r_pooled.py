@@ -21,6 +21,7 @@ from reticent._pooled.study import PooledStudy, pool
 from reticent_server.kinds.study.kind import Study
 from support.client.studies import result_of
 from support.kinds.studies import read
+from support.seeds import seeded
 
 FIXTURE = Path(__file__).resolve().parents[3] / "r/tests/testthat/pooled.json"
 NAMES = ("y", "x", "w")
@@ -45,7 +46,7 @@ def sites() -> dict[str, Any]:
     """The releases' documents, of which two say what clipping may have moved."""
     found = {}
     for k, (name, n) in enumerate({"a": 4000, "b": 900, "c": 2500}.items()):
-        rng = np.random.default_rng(k)
+        rng = seeded(k)
         x, w, e = rng.normal(size=(3, n))
         table = np.column_stack([1 + k + 0.5 * x - 0.3 * w + e, x + k / 2, w])
         result = result_of(table, (0.004, 0.02, 0.006)[k], 40 + k, NAMES)

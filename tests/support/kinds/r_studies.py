@@ -14,6 +14,7 @@ from reticent_server.kinds.study.kind import KIND, Study
 from support.fits.panels import facts_of, panel
 from support.fits.regressions import drive
 from support.kinds import studies as plain
+from support.seeds import seeded
 
 ROWS = 40_000
 """Of an invented table: enough for open gates and clear tails at ε = 8."""
@@ -54,8 +55,8 @@ def invented(rng: np.random.Generator) -> dict[str, Any]:
 
 def releases() -> dict[str, Any]:
     """Through the real recipe, by name."""
-    table = invented(np.random.default_rng(16))
-    gone = {"size": np.random.default_rng(17).random(ROWS) < 0.1}
+    table = invented(seeded(16))
+    gone = {"size": seeded(17).random(ROWS) < 0.1}
     asked = {
         "whole": (Study(ALL, main="log(price) ~ size + grade"), 8.0),
         "groups": (
@@ -82,7 +83,7 @@ WITH_MEANS = {"means": 8.0, "means_noisy": 0.05}
 
 def _with_means(epsilon: float) -> dict[str, Any]:
     table, absent = panel(19, 5_000, 4, levels=False, correlation=0.0)
-    own = np.random.default_rng(20).normal(size=5_000).repeat(4) * ~absent
+    own = seeded(20).normal(size=5_000).repeat(4) * ~absent
     table = {**table, "y": table["y"] + 0.4 * own, "own": own}
     query = Study(("y", "mean(y)", "x0", "mean(x0)", "x1", "mean(x1)", "own"))
     plan = KIND.plan(facts_of(table, absent, 4), query, plain.offer(epsilon))

@@ -35,6 +35,7 @@ from reticent_server.vault.places import ABSENT_MASK
 from support.attacks.recorder import Served
 from support.attacks.seeded_noise import seed_noise
 from support.kinds.examples import QUERIES
+from support.seeds import seeded
 
 DELTA = 1e-6
 TABLES = {  # records or persons, whether there is a profile, rows a person, epsilon
@@ -48,7 +49,7 @@ ABSENT_SHARE = 0.3  # of a person's places, without a row
 
 def table(rows: int, seed: int) -> dict[str, Any]:
     """Columns of the examples' schema: y and b go with x, k is a count."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, e = rng.normal(size=(2, rows))
     return {
         "y": np.clip(1 + 2 * x + e, -10, 10),
@@ -80,7 +81,7 @@ def reply(name: str, facts: DatasetFacts, query: dict[str, Any], epsilon: float)
     """What is said of a question, or why it is refused."""
     cells = table(facts.slots, 5)
     if facts.schema.unit.many_rows:
-        cells[ABSENT_MASK] = np.random.default_rng(9).random(facts.slots) < ABSENT_SHARE
+        cells[ABSENT_MASK] = seeded(9).random(facts.slots) < ABSENT_SHARE
     served = Served(facts, cells)
     with pytest.MonkeyPatch.context() as patch:
         seed_noise(patch, name)

@@ -44,3 +44,8 @@ def competing(
 
 def block(rng: np.random.Generator, n: int, **more: float) -> Block:
     return block_of({}, **competing(rng, n, **more))
+
+
+def given_to_r() -> Block:
+    """The 1,500 persons that R was given for fixtures/r_competing.json."""
+    return block(np.random.default_rng(20), 1500)  # fixed: R's numbers are of this table

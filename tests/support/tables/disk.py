@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import xlsxwriter
 
+from support.seeds import seeded
 from support.tables.files import PENGUINS
 
 RAW_PENGUINS = Path("/usr/lib/R/site-library/palmerpenguins/extdata/penguins_raw.csv")
@@ -50,7 +50,7 @@ def _penguins(path: Path) -> None:
 
 def _people() -> list[tuple[int, float, float, str, str, str]]:
     """(age, height in m, income, sex, town, day) of invented people: taller men earn more."""
-    draw = np.random.default_rng(38)
+    draw = seeded(38)
     rows = []
     for _ in range(ROWS):
         is_man = bool(draw.random() < 0.5)

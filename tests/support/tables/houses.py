@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from support.seeds import seeded
+
 SCHEMA = """\
 description: House sales in an invented county
 unit: row
@@ -31,7 +33,7 @@ COLUMNS = (
 
 def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> None:
     """Writes the table, and the schema file where one is named."""
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     grade = np.clip(np.round(rng.normal(7.5, 1.2, rows)), 1, 13)
     sqft = np.round(np.exp(rng.normal(7.1, 0.3, rows) + 0.08 * grade)).clip(250, 14_000)
     bedrooms = np.clip(np.round(sqft / 700 + rng.normal(0, 0.8, rows)), 0, 12)
@@ -39,7 +41,7 @@ def write_houses(csv: Path, schema: Path | None = None, rows: int = 6_000) -> No
     built = rng.integers(1900, 2016, rows)
     waterfront = (rng.random(rows) < 0.2).astype(int)
     noise = rng.standard_t(4, rows) * 60_000
-    later = np.random.default_rng(12)
+    later = seeded(12)
     quarter = later.integers(1, 9, rows)
     # in which a railway station is opened near by; 0: none is
     station = np.where(later.random(rows) < 0.4, 0, later.integers(3, 7, rows))

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,6 +19,7 @@ from reticent_server.vault.registering import Registration, register_files, regi
 from reticent_server.vault.sql_source import sql_pieces
 from support.databases import postgresql
 from support.databases.vaults import boolean, categorical, integer, numeric, schema
+from support.seeds import seeded
 
 N = 3000
 ALL = ("y", "x", "k", "b", "g", "m")
@@ -36,7 +36,7 @@ Row = tuple[Any, ...]
 
 def rows(n: int = N, seed: int = 3) -> list[Row]:
     """(id, y, x, k, b, g, m): values outside the bounds, missing ones, and a negative zero."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, e, m = rng.normal(size=(3, n))
     made: list[Row] = []
     for i in range(n):

@@ -18,6 +18,7 @@ from reticent_server.kinds.binned_residuals.links import MEANS, Spread
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer
 from support.kinds.recipes import facts_of, numeric, outcome
+from support.seeds import seeded
 
 COLUMNS = (
     numeric("y", -50.0, 50.0),
@@ -38,7 +39,7 @@ QUESTIONS = {
 
 def table(n: Any, seed: Any = 0, curve: Any = 0.0) -> Any:
     """Whose fit by BETA is right but for `curve` times x² − 1 in the predictor."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = np.clip(rng.normal(size=n), -5, 5)
     eta = 0.5 + 0.7 * x + curve * (x**2 - 1)
     return {
@@ -102,7 +103,7 @@ def test_a_curve_that_the_fit_leaves_out_is_seen(name: Any) -> None:
 
 def test_given_bins_need_no_first_step_and_conditions_and_missing_cells_hold() -> None:
     own = table(20_000)
-    gone = np.random.default_rng(1).random(20_000) < 0.5
+    gone = seeded(1).random(20_000) < 0.5
     query = BinnedResiduals("y ~ m", BETA, bins=(-1.0, 0.5, 2.0), where="b == 1")
     plan = registry.plan(facts_of(20_000, COLUMNS), query, offer(1))
     assert (plan.passes, plan.pilot) == (1, None)
@@ -124,7 +125,7 @@ def test_an_empty_bin_has_the_interval_of_all_that_is_possible() -> None:
 
 def test_ranges_hold_what_they_say() -> None:
     """Of an exponential law .3 % is beyond; of counts less; nothing of shares."""
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     e = rng.exponential(size=10**5) * 3
     low, high = MEANS["log"].range(2.9, 3.1, Spread(1.0, 2.0, 0.0, 0.0))
     assert low == -3.1

@@ -17,6 +17,7 @@ from reticent_server.kinds.mean.kind import Mean
 from reticent_server.kinds.sum.kind import Sum
 from support.kinds.named_tests import Y, offer, people, people_facts
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 4000
 QUIET = offer(100, 100)
@@ -84,7 +85,7 @@ def test_intervals_of_means_and_of_their_differences_cover_in_small_groups_too(
     hits, differences, reps = np.zeros(4), 0, 200
     plan = registry.plan(facts_of(2000, (Y, H)), Mean("y", by="h"), offer(epsilon))
     for seed in range(reps):
-        rng = np.random.default_rng(seed)
+        rng = seeded(seed)
         h = rng.choice(4, 2000, p=SHARES).astype(float)
         y = np.clip(3 + h + 2 * rng.normal(size=2000), -10, 10)
         groups = answer(plan, block_of(y=y, h=h))["groups"]

@@ -17,7 +17,8 @@ from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.survival_curve.kind import KIND as SURVIVAL
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from support.kinds.recipes import block_of, facts_of, outcome, released
-from support.tables.competing import COLUMNS, WEEKS, block, competing, facts
+from support.seeds import seeded
+from support.tables.competing import COLUMNS, WEEKS, block, competing, facts, given_to_r
 from support.tables.follow_up import EXACT, offer
 
 R = json.loads((Path(__file__).parents[3] / "fixtures" / "r_competing.json").read_text())
@@ -30,7 +31,7 @@ def question(by: str | None = None, cuts: Any = WEEKS, where: str | None = None)
 
 
 def answer(cost: Any, query: Any, data: Any = None) -> Any:
-    data = block(np.random.default_rng(20), N) if data is None else data
+    data = given_to_r() if data is None else data
     return outcome(KIND.plan(facts(data.rows), query, cost), data)
 
 
@@ -70,7 +71,7 @@ def test_groups_and_gray_s_test_are_r_s_too() -> None:
 
 def test_one_cause_is_the_survival_curve_upside_down() -> None:
     """Counts, errors, intervals and areas, with the same noise."""
-    columns = competing(np.random.default_rng(3), N)
+    columns = competing(seeded(3), N)
     columns["cause"] = columns["e"].copy()
     two = Column("cause", ColumnKind.CATEGORICAL, 0.0, 1.0, ("none", "relapse"))
     known = facts_of(N, (COLUMNS[0], two, *COLUMNS[2:]))
@@ -94,8 +95,8 @@ def test_one_cause_is_the_survival_curve_upside_down() -> None:
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 1.0), (4000, 0.5)])
 def test_intervals_hold_the_population_s_incidences(n: int, epsilon: float) -> None:
     """Of 100 seeded tables, of both causes at four times; and the times lost."""
-    truth = answer(EXACT, question(), block(np.random.default_rng(1), 200_000))
-    rng, held, lost = np.random.default_rng(n), [], []
+    truth = answer(EXACT, question(), block(seeded(1), 200_000))
+    rng, held, lost = seeded(n), [], []
     planned = KIND.plan(facts(n), question(), offer(epsilon))
     for _ in range(100):
         found = outcome(planned, block(rng, n))
@@ -112,7 +113,7 @@ def test_intervals_hold_the_population_s_incidences(n: int, epsilon: float) -> N
 @pytest.mark.slow
 def test_gray_s_test_keeps_its_level_and_sees_a_difference() -> None:
     """Of 120 and 40 seeded tables; a level of .05 has a standard error of .02."""
-    n, rng = 1500, np.random.default_rng(7)
+    n, rng = 1500, seeded(7)
     planned = KIND.plan(facts(n), question("g"), offer(1.0))
 
     def rejected(tables: int, **more: float) -> Any:
@@ -125,7 +126,7 @@ def test_gray_s_test_keeps_its_level_and_sees_a_difference() -> None:
 
 def test_noise_is_in_the_standard_errors_and_in_the_law_of_the_test() -> None:
     """40 seeded draws of one table: the spread is what the privacy standard errors say."""
-    data = block(np.random.default_rng(20), N)
+    data = block(seeded(20), N)
     planned = KIND.plan(facts(N), question("g"), offer(2.0))
     found = [outcome(planned, data) for _ in range(40)]
     drawn = np.std([[curve.incidence[0] for curve in each.curves] for each in found], axis=0)
@@ -138,7 +139,7 @@ def test_noise_is_in_the_standard_errors_and_in_the_law_of_the_test() -> None:
 
 def test_the_number_of_all_persons_has_no_noise_and_a_group_s_has() -> None:
     planned = KIND.plan(facts(N), question("g"), offer(1.0))
-    (cells,) = released(next(planned.run()), block(np.random.default_rng(20), N))
+    (cells,) = released(next(planned.run()), block(seeded(20), N))
     table = life_table(planned.asked, cells, N)
     everybody = np.ones((1, *table.counts.shape))
     assert table.counts.sum() == pytest.approx(N)
@@ -149,7 +150,7 @@ def test_the_number_of_all_persons_has_no_noise_and_a_group_s_has() -> None:
 
 def test_a_group_without_anybody_has_curves_without_times_and_no_test() -> None:
     n = 800
-    columns = competing(np.random.default_rng(4), n)
+    columns = competing(seeded(4), n)
     columns["g"][:] = 0.0
     found = answer(offer(1.0), question("g"), block_of({}, **columns))
     json.dumps(result_json(found), allow_nan=False)
@@ -158,7 +159,7 @@ def test_a_group_without_anybody_has_curves_without_times_and_no_test() -> None:
 
 
 def test_the_event_free_level_is_the_first_unless_it_is_named() -> None:
-    data = block(np.random.default_rng(20), N)
+    data = block(seeded(20), N)
     found = answer(EXACT, CumulativeIncidence("t", "cause", None, WEEKS), data)
     assert [curve.cause for curve in found.curves] == ["none", "death"]
     with pytest.raises(InvalidQuery, match="censored"):

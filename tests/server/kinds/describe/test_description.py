@@ -21,6 +21,7 @@ from reticent_server.kinds.shared.ranges import ClipRange
 from support.fits.regressions import whole
 from support.kinds.named_tests import PEOPLE, offer, people, people_facts
 from support.kinds.recipes import facts_of, outcome
+from support.seeds import seeded
 
 CLEAR = 10**5
 """ε at which noise is below what is compared here."""
@@ -41,7 +42,7 @@ def column(found: Any, name: Any) -> Any:
 
 
 def test_without_noise_to_speak_of_it_is_what_numpy_says() -> None:
-    table, gone = people(20_000), np.random.default_rng(5).random(20_000) < 0.1
+    table, gone = people(20_000), seeded(5).random(20_000) < 0.1
     found = described(Describe(), table, gone)
     assert [size.number for size in found.sizes] == pytest.approx([20_000])
     for name in "yxk":
@@ -96,7 +97,7 @@ def long_tailed(seed: int = 0) -> Any:
     """20,000 records, y lognormal of sigma 1.5 within bounds far beyond the likely range, and their
     facts.
     """
-    y = np.clip(np.exp(1.5 * np.random.default_rng(seed).normal(size=20_000)), 0.0, 500.0)
+    y = np.clip(np.exp(1.5 * seeded(seed).normal(size=20_000)), 0.0, 500.0)
     known = {"y": ColumnProfile(quantiles=tuple(np.quantile(y, PROFILE_PROBABILITIES)))}
     columns = (Column("y", ColumnKind.NUMERIC, 0.0, 500.0), *PEOPLE[1:])
     return people(20_000) | {"y": y}, replace(facts_of(20_000, columns), profile=Profile(known))
@@ -201,7 +202,7 @@ def test_a_public_number_takes_noise_away() -> None:
 
 def coverage(draw: Any, truth: Any, reps: Any = 4000) -> Any:
     """How often an interval of `draw(rng)` holds the truth."""
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     ends = np.array([draw(rng).confidence_interval for _ in range(reps)])
     return float(np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])))
 
@@ -244,7 +245,7 @@ def test_quartiles_of_whole_numbers_cover_and_are_whole() -> None:
         return whole_quartiles(Cells(counts, 15.0), np.ones(5), np.arange(2.0, 7.0))[0]
 
     assert coverage(draw, 3.0) > 0.93
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     for _ in range(50):
         figure = draw(rng)
         low, high = figure.confidence_interval

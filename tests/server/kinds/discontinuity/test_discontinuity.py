@@ -16,6 +16,7 @@ from reticent_server.kinds.discontinuity.kind import KIND, Discontinuity, local_
 from reticent_server.kinds.discontinuity.local_fit import basis
 from reticent_server.mechanisms import noisy_sum
 from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
+from support.seeds import seeded
 
 N, CUTOFF, WIDTH, JUMP = 20_000, 1.0, 4.0, 0.8
 LEVELS = Column("g", ColumnKind.CATEGORICAL, 0.0, 1.0, ("a", "b"))
@@ -34,7 +35,7 @@ def table(seed: int = 0, n: int = N) -> dict[str, Floats]:
     """Lines with other slopes on the sides, JUMP apart at the cut-off, and a bend far away from
     it.
     """
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = rng.uniform(-10, 10, n)
     y = 0.3 * x - 0.2 * np.maximum(x - CUTOFF, 0) + JUMP * (x >= CUTOFF) + rng.normal(size=n)
     return {"x": x, "y": (y + 2 * (np.abs(x - CUTOFF) > WIDTH)).clip(-20, 20)}

@@ -15,6 +15,7 @@ from reticent_server.kinds.discontinuity.tails import residual_tails, signed_cut
 from reticent_server.mechanisms import registry
 from support.fits.regressions import drive, facts_of, numeric, profile_of, whole
 from support.kinds.named_tests import offer
+from support.seeds import seeded
 
 N = 20_000
 COLUMNS = [numeric("x", -10, 10), numeric("y", -50, 5000)]
@@ -30,7 +31,7 @@ def counted(values: Any, lines: Any, count: int) -> tuple[LengthGrid, Released]:
 
 
 def test_the_slowest_side_and_sign_is_told() -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     residuals, lines = rng.normal(size=N), rng.integers(0, 4, size=N)
     light = residual_tails(*counted(residuals, lines, 4), N)
     one = np.where(lines == 3, rng.pareto(1.5, N), residuals)
@@ -42,7 +43,7 @@ def test_the_slowest_side_and_sign_is_told() -> None:
 
 
 def test_the_allowance_is_at_least_what_a_power_law_leaves() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     values = rng.normal(size=N)
     grid, released = counted(values, (values > 0).astype(float), 2)
     curve = signed_cut(grid, released, N, 40.0, None)
@@ -54,7 +55,7 @@ def test_the_allowance_is_at_least_what_a_power_law_leaves() -> None:
 
 
 def declined(law: Any) -> tuple[bool, str]:
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     x = rng.uniform(-10, 10, N)
     y = 0.5 * (x >= 0) + 0.1 * x + np.where(x >= 0, law(rng), 0.5 * rng.normal(size=N))
     data = {"x": x, "y": np.clip(y, -50, 5000)}

@@ -11,6 +11,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from support.fits.hazards import COLUMNS, FORMULA, GROUP, persons
 from support.fits.regressions import facts_of, profile_of
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 N = 2000
@@ -20,7 +21,7 @@ FLAG = Column("z", ColumnKind.BOOLEAN, 0, 1)
 
 def plan(formula: str, flagged: int = 0, where: str | None = None, profile: bool = True) -> Any:
     """Of persons of whom so many have the flag, and the group c; all have c = 3."""
-    data = persons(np.random.default_rng(41), N, strata=2)
+    data = persons(seeded(41), N, strata=2)
     few = np.arange(N) < flagged
     data |= {"c": np.full(N, 3.0), "z": few * 1.0, "g": np.where(few, 2.0, data["g"])}
     known = [*COLUMNS, SAME, FLAG]

@@ -25,6 +25,7 @@ from support.fits.hazards import (
 )
 from support.fits.regressions import HUGE_RHO, facts_of, whole
 from support.kinds.recipes import outcome
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
@@ -43,7 +44,7 @@ def result_of(fit: Any) -> Any:
 )
 def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: Any) -> None:
     """Coefficients are coxph's, and so are a person's survival curves."""
-    data = persons(np.random.default_rng(18), 8000, late=late)
+    data = persons(np.random.default_rng(18), 8000, late=late)  # fixed: R was given these persons
     fit = outcome(planned_partial(data, HUGE_RHO, formula, cuts=CUTS), whole(data))
     reference = R[name]
     gap = (np.array(fit.coefficients) - reference["cox"]) / reference["cox_errors"]
@@ -60,7 +61,7 @@ def test_with_little_noise_it_is_rs_regression(name: Any, late: Any, formula: An
 
 @pytest.mark.slow
 def test_a_shifted_offset_moves_the_baseline_alone_and_an_exposure_is_its_exponential() -> None:
-    data = persons(np.random.default_rng(20), 3000, offset=0.7)
+    data = persons(seeded(20), 3000, offset=0.7)
     fit = outcome(planned_partial(data, HUGE_RHO, offset="o", cuts=CUTS), whole(data))
     parts = outcome(planned_partial(data, HUGE_RHO, exposure="parts", cuts=CUTS), whole(data))
     data["o"] = data["o"] - 1.5
@@ -72,7 +73,7 @@ def test_a_shifted_offset_moves_the_baseline_alone_and_an_exposure_is_its_expone
 
 
 def test_what_is_planned_from_sizes_alone() -> None:
-    data = persons(np.random.default_rng(1), 2000)
+    data = persons(seeded(1), 2000)
     counts = [len(planned_partial(data, offer(e).rho).asked.cuts) for e in (0.5, 4.0)]
     assert counts == [4, 6]
 
@@ -117,7 +118,7 @@ def test_wrong_offsets_are_refused_when_planning(special: Any, words: str) -> No
 
 
 def test_persons_with_several_rows_have_no_offset() -> None:
-    data = persons(np.random.default_rng(0), 50)
+    data = persons(seeded(0), 50)
     with pytest.raises(InvalidQuery, match="one row"):
         planned_partial(data, 10**10, offset="o", max_rows=3)
 

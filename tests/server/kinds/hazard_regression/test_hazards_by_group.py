@@ -11,6 +11,7 @@ from reticent_server.kinds.hazard_regression.kind import KIND, HazardRegression
 from reticent_server.mechanisms import registry as mechanisms
 from support.fits.hazards import COLUMNS, FORMULA, GROUP, cox, persons
 from support.fits.regressions import drive, facts_of, profile_of, whole
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 ALL = [*COLUMNS, GROUP]
@@ -33,7 +34,7 @@ def test_each_group_has_coxs_coefficients_of_its_own_records() -> None:
     other sign, and the third has no record. The charge is that of the steps, all of
     what is offered.
     """
-    data = persons(np.random.default_rng(31), 4000, strata=3)
+    data = persons(seeded(31), 4000, strata=3)
     data["g"] = np.where(data["g"] == 2, 0.0, data["g"])
     data["age"] = np.where(data["g"] == 1, -data["age"], data["age"])
     plan, trace = by_group(data, 300.0)
@@ -55,14 +56,14 @@ def test_each_group_has_coxs_coefficients_of_its_own_records() -> None:
 
 @pytest.mark.audit
 def test_the_charge_of_late_entries_and_bins_is_that_of_the_steps() -> None:
-    data = persons(np.random.default_rng(32), 600, strata=3)
+    data = persons(seeded(32), 600, strata=3)
     late = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
     plan, trace = by_group(data, 1.0, late, proportionality=2)
     assert 0.99 * offer(1.0).rho < spent(trace) <= plan.outlined.rho <= offer(1.0).rho
 
 
 def test_the_forecast_is_of_the_smallest_group() -> None:
-    data = persons(np.random.default_rng(34), 600, strata=3)
+    data = persons(seeded(34), 600, strata=3)
     data["g"] = (np.arange(600) < 60) * 1.0 + (np.arange(600) < 20) * 1.0
     facts = facts_of(600, ALL, profile_of(data, COLUMNS, {"g": 3}))
     plan = KIND.plan(facts, HazardRegression(FORMULA, by="g"), offer(4.0))

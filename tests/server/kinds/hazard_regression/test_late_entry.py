@@ -17,6 +17,7 @@ from reticent_server.kinds.shared.follow_up.table import life_table
 from support.fits.hazards import COLUMNS, GROUP, persons, planned_partial
 from support.fits.regressions import drive, whole
 from support.kinds.recipes import released
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 ENDS = np.arange(1, 41) / 10
@@ -27,7 +28,7 @@ N = 60_000
 
 def followed(seed: int) -> tuple[Any, Any, Any, Any]:
     """Regressors, entries, ends and events; two in five come at 2, and only the living do."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     u = rng.normal(size=N)
     start = np.where(rng.random(N) < 0.4, 2.0, 0.0)
     dies = start + rng.exponential(size=N) / (HAZARD * np.exp(u))
@@ -49,7 +50,7 @@ def test_means_at_risk_are_those_of_who_has_come_and_not_left() -> None:
     """Public rows are those of all persons, whenever they come."""
     u, start, time, event = followed(1)
     table = table_of(start, time, event)
-    rows = np.random.default_rng(2).normal(size=20_000)
+    rows = seeded(2).normal(size=20_000)
     found = expected(table, rows[:, None], rows, float(N))
     for k in (0, 10, 19, 20, 30, 38):
         here = (start < ENDS[k]) & (time > BEGINS[k])
@@ -65,7 +66,7 @@ def test_means_at_risk_are_those_of_who_has_come_and_not_left() -> None:
 def test_public_persons_come_when_the_records_do() -> None:
     _, start, time, event = followed(3)
     table = table_of(start, time, event)
-    rows = np.random.default_rng(4).normal(size=20_000)
+    rows = seeded(4).normal(size=20_000)
     risk = expected(table, rows[:, None], rows, float(N))
     known = KnownBaseline(ENDS, risk.hazards, risk.means)
     persons = public_persons(table, known, rows[:, None], rows).persons
@@ -90,7 +91,7 @@ def test_strata_have_no_more_events_than_were_released() -> None:
     """Three strata of few events each at epsilon = 1: intervals whose noise is above their events
     are raised, and their sum was up to four times what was released.
     """
-    data = persons(np.random.default_rng(6), 1500, strata=3)
+    data = persons(seeded(6), 1500, strata=3)
     data["e"] = data["e"] * (np.arange(1500) % 4 == 0)
     plan = planned_partial(data, offer(1.0).rho, strata="g", columns=[*COLUMNS, GROUP])
     newton = plan.newton(plan.ground)

@@ -43,6 +43,7 @@ from support.fits.hazards import (
 )
 from support.fits.regressions import facts_of, profile_of, whole
 from support.kinds.recipes import outcome
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
@@ -61,7 +62,7 @@ def test_without_noise_it_is_coxs_coefficient(late: float, formula: str) -> None
     """To .1 of its standard errors, the baseline's fine grid and the last steps included; and the
     standard errors are Cox's.
     """
-    data = persons(np.random.default_rng(18), 6000, late=late)
+    data = persons(seeded(18), 6000, late=late)
     fit = outcome(planned_partial(data, QUIET, formula), whole(data))
     beta, error = exact(data, bool(late))
     assert np.abs((np.array(fit.coefficients) - beta) / error).max() < 0.1
@@ -80,7 +81,7 @@ def test_strata_are_coxs(late: float, robust: bool) -> None:
     """Hazards of strata differ by level and shape, and so do the regressors' means: without strata
     age is 3 standard errors off. Cox's score of each stratum is added here by itself.
     """
-    data = persons(np.random.default_rng(20), 6000, late=late, strata=3)
+    data = persons(seeded(20), 6000, late=late, strata=3)
     formula = LATE if late else FORMULA
     plan = planned_partial(data, QUIET, formula, strata="g", columns=STRATA, robust=robust)
     fit = outcome(plan, whole(data))
@@ -96,7 +97,7 @@ def test_strata_are_coxs(late: float, robust: bool) -> None:
 
 @pytest.mark.slow
 def test_a_baseline_is_that_of_its_stratum() -> None:
-    data = persons(np.random.default_rng(21), 9000, strata=3)
+    data = persons(seeded(21), 9000, strata=3)
     fit = outcome(planned_partial(data, QUIET, strata="g", columns=STRATA), whole(data))
     assert fit.strata.column == "g"
     assert fit.strata.levels == ("a", "b", "c")
@@ -113,7 +114,7 @@ def test_a_baseline_is_that_of_its_stratum() -> None:
 
 
 def test_the_formula_may_name_the_strata() -> None:
-    data = persons(np.random.default_rng(22), 500, strata=3)
+    data = persons(seeded(22), 500, strata=3)
     one = planned_partial(data, QUIET, FORMULA, strata="g", columns=STRATA)
     for text in (FORMULA + " + strata(g)", FORMULA.replace("age", "strata(g) + age")):
         plan = planned_partial(data, QUIET, text, columns=STRATA)
@@ -136,14 +137,14 @@ def test_the_formula_may_name_the_strata() -> None:
     ],
 )
 def test_strata_that_cannot_be_are_refused(formula: str, strata: str | None, match: str) -> None:
-    data = persons(np.random.default_rng(23), 300, strata=3)
+    data = persons(seeded(23), 300, strata=3)
     with pytest.raises((InvalidQuery, InvalidFormula), match=match):
         planned_partial(data, QUIET, formula, strata=strata, columns=STRATA)
 
 
 @pytest.mark.slow
 def test_an_offset_is_coxs() -> None:
-    data = persons(np.random.default_rng(19), 6000, offset=0.7)
+    data = persons(seeded(19), 6000, offset=0.7)
     fit = outcome(planned_partial(data, QUIET, offset="o"), whole(data))
     beta, error = exact(data, offset=data["o"])
     assert np.abs((np.array(fit.coefficients) - beta) / error).max() < 0.3
@@ -156,7 +157,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(robust: bool) -> 
     """Of 4 seeded tables: 12 intervals, of Cox's target 8, as it gives none of the term with a long
     tail. The model holds, so that both targets are the truth.
     """
-    rng, held, distance, widths = np.random.default_rng(5), [], [], []
+    rng, held, distance, widths = seeded(5), [], [], []
     terms = [True, True, robust]
     for _ in range(4):
         data = persons(rng, 5000)
@@ -177,7 +178,7 @@ def test_intervals_hold_coxs_where_long_survivors_are_at_high_risk(monkeypatch: 
     """To 2.3 errors, of 3 seeded fits. With follow-up that stopped early and four times as many
     records beyond the cut, they were up to 4 standard errors off.
     """
-    data = cured(np.random.default_rng(3), 5000, 0.01)
+    data = cured(seeded(3), 5000, 0.01)
     beta, _ = exact(data)
     for seed in ("one", "two", "three"):
         seed_noise(monkeypatch, seed)
@@ -190,7 +191,7 @@ def test_intervals_hold_coxs_where_long_survivors_are_at_high_risk(monkeypatch: 
 @pytest.mark.slow
 def test_a_baseline_is_that_of_the_reference() -> None:
     """The hazard RATE t^.3 SHAPE of a middling person, times what the reference has more."""
-    data = persons(np.random.default_rng(4), 8000)
+    data = persons(seeded(4), 8000)
     fit = outcome(planned_partial(data, QUIET), whole(data))
     cuts, hazards = np.array(fit.cuts), np.array(fit.baseline.hazards)
     spent = np.cumsum(hazards * np.diff(cuts, prepend=0.0))
@@ -209,7 +210,7 @@ def test_a_baseline_is_that_of_the_reference() -> None:
 
 @pytest.mark.slow
 def test_records_out_of_use_are_left_out() -> None:
-    data = persons(np.random.default_rng(7), 8000)
+    data = persons(seeded(7), 8000)
     fit = outcome(
         planned_partial(data, QUIET, "Surv(t, e) ~ age + dose", where="arm == 1"), whole(data)
     )
@@ -222,7 +223,7 @@ def test_records_out_of_use_are_left_out() -> None:
 
 @pytest.mark.slow
 def test_too_little_is_said_to_be_too_little() -> None:
-    data = persons(np.random.default_rng(8), 300)
+    data = persons(seeded(8), 300)
     fit = outcome(planned_partial(data, offer(0.3).rho), whole(data))
     assert not any(fit.estimable)
     assert fit.warnings
@@ -233,7 +234,7 @@ def test_what_is_cut_of_a_likelihood_leans_one_way() -> None:
     """So a quarter of the records are cut, and as much of them is allowed for as of least squares;
     follow-up hardly stops, as stopping is another target.
     """
-    data = persons(np.random.default_rng(25), 800)
+    data = persons(seeded(25), 800)
     plans = [planned_partial(data, offer(1.0).rho, robust=robust) for robust in (False, True)]
     of_likelihood, robust = (plan.budget.rank(plan.sizes) for plan in plans)
     assert of_likelihood < 0.35 * robust
@@ -285,7 +286,7 @@ def test_terms_with_long_tails_have_more_allowed_for(
     monkeypatch: Any, formula: str, robust: bool, more: bool
 ) -> None:
     """What is cut of a likelihood is along such a term: dose has one."""
-    data = persons(np.random.default_rng(25), 2000)
+    data = persons(seeded(25), 2000)
     allowances = []
     for along in (1.0, 3.0):
         seed_noise(monkeypatch, "tail")
@@ -303,7 +304,7 @@ def test_terms_with_long_tails_have_more_allowed_for(
 def test_errors_count_what_hazards_are_off_by(
     monkeypatch: Any, late: float, formula: str, name: str
 ) -> None:
-    data = persons(np.random.default_rng(25), 800, late=late)
+    data = persons(seeded(25), 800, late=late)
     errors = []
     for means in (0.0, 2.0):
         seed_noise(monkeypatch, "baseline")
@@ -316,7 +317,7 @@ def test_errors_count_what_hazards_are_off_by(
 def test_strata_spend_more_on_the_table_of_follow_up() -> None:
     """At .04 and .06 of rho its noise moved coefficients of real tables, with a baseline alone,
     too."""
-    data = persons(np.random.default_rng(25), 800, strata=3)
+    data = persons(seeded(25), 800, strata=3)
     budget = planned_partial(data, offer(1.0).rho, strata="g", columns=STRATA).budget
     alone = planned_partial(data, offer(1.0).rho, columns=STRATA).budget
     assert budget.table == pytest.approx(0.2 * budget.rho, rel=0.01)
@@ -330,7 +331,7 @@ def test_strata_with_hardly_more_events_than_noise_have_no_intervals(
     """What is not known of their baselines would move the coefficients; one baseline of all events
     is known."""
     seed_noise(monkeypatch, "strata")
-    data = persons(np.random.default_rng(25), 800, strata=3)
+    data = persons(seeded(25), 800, strata=3)
     plan = planned_partial(data, offer(epsilon).rho, strata="g", columns=STRATA)
     fit = outcome(plan, whole(data))
     assert (words.STRATA_UNKNOWN in fit.warnings) is not told
@@ -344,7 +345,7 @@ def test_strata_with_hardly_more_events_than_noise_have_no_intervals(
 
 @pytest.mark.slow
 def test_without_a_profile_the_query_makes_its_own() -> None:
-    data = persons(np.random.default_rng(6), 8000)
+    data = persons(seeded(6), 8000)
     plan = planned_partial(data, offer(8.0).rho, profile=False)
     fit = outcome(plan, whole(data))
     assert plan.rho <= offer(8.0).rho
@@ -354,7 +355,7 @@ def test_without_a_profile_the_query_makes_its_own() -> None:
 
 @pytest.mark.slow
 def test_the_forecast_is_what_comes() -> None:
-    data = persons(np.random.default_rng(9), 10_000)
+    data = persons(seeded(9), 10_000)
     plan = planned_partial(data, offer(2.0).rho)
     fit = outcome(plan, whole(data))
     *ratios, of_dose = plan.forecast["privacy_to_sampling"]
@@ -390,7 +391,7 @@ def test_follow_up_stops_at_a_cumulative_hazard() -> None:
 
 
 def test_the_expected_information_is_that_of_all_intervals() -> None:
-    rng, K = np.random.default_rng(1), 10
+    rng, K = seeded(1), 10
     ends = np.arange(1.0, K + 1)
     table = RiskTable(ends, rng.uniform(5, 20, K), np.linspace(500, 200, K), np.ones(K), 2)
     U = rng.normal(size=(400, 3))
@@ -405,7 +406,7 @@ def test_growth_is_linear_downwards() -> None:
 
 
 def test_a_target_is_named() -> None:
-    data = persons(np.random.default_rng(1), 500)
+    data = persons(seeded(1), 500)
     known = profile_of(data, COLUMNS)
     facts = facts_of(500, COLUMNS, known)
     cox_, robust = (HazardRegression(FORMULA, target=t) for t in ("likelihood", "robust"))
@@ -439,7 +440,7 @@ def test_what_few_persons_decide_is_told_what_else_to_ask(
 ) -> None:
     """The robust target where Cox's was asked, and no loss, which hazards do not have."""
     monkeypatch.setattr(RowCut, "told", False)
-    data = persons(np.random.default_rng(18), 3000)
+    data = persons(seeded(18), 3000)
     fit = outcome(planned_partial(data, QUIET, robust=robust), whole(data))
     (said,) = [
         text for text in fit.warnings if "persons decide" in text or "records decide" in text

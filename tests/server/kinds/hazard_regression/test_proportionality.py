@@ -26,6 +26,7 @@ from support.fits.hazards import (
     stratified_cox,
 )
 from support.fits.regressions import drive, whole
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 LATE = FORMULA.replace("Surv(t, e)", "Surv(s, t, e)")
@@ -53,7 +54,7 @@ def test_without_noise_coefficients_are_those_of_the_bins(late: float, strata: s
     """To a quarter of Cox's standard errors in the bin, which is a step of Newton's away; a
     stratum's means at risk are those that the public persons have.
     """
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     data = persons(rng, 6000, late=late, strata=3 if strata else 1)
     formula = LATE if late else FORMULA
     found = answered(data, QUIET, formula, strata=strata, columns=STRATA, bins=3).result
@@ -71,7 +72,7 @@ def test_without_noise_coefficients_are_those_of_the_bins(late: float, strata: s
 @pytest.mark.slow
 def test_it_finds_what_changes_and_not_what_does_not() -> None:
     """Age's coefficient falls by .5 at a time; the others stay. Of 3 seeded tables each."""
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
     for gap in (0.25, 0.0):
         seen = []
         for _ in range(3):
@@ -88,7 +89,7 @@ def test_it_finds_what_changes_and_not_what_does_not() -> None:
 
 @pytest.mark.slow
 def test_the_pieces_are_the_score() -> None:
-    data = persons(np.random.default_rng(7), 300, late=0.4, strata=3)
+    data = persons(seeded(7), 300, late=0.4, strata=3)
     steps = answered(data, QUIET, LATE, strata="g", columns=STRATA, bins=4).steps
     (binned,) = [s.map_fn for s in steps if isinstance(s.map_fn, BinnedScoresMap)]
     assert len(binned.ends) == 4
@@ -111,7 +112,7 @@ def test_bins_have_about_as_many_events_each() -> None:
 
 
 def test_what_is_added_to_every_bin_is_no_trend() -> None:
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     root = rng.normal(size=(4, 3, 3))
     V = root @ root.transpose(0, 2, 1) + np.eye(3)
     moved, added = rng.normal(size=(4, 3)), rng.normal(size=3)
@@ -128,7 +129,7 @@ def test_what_is_added_to_every_bin_is_no_trend() -> None:
 
 @pytest.mark.slow
 def test_a_reply_says_the_test_where_it_is_asked() -> None:
-    data = persons(np.random.default_rng(9), 2000)
+    data = persons(seeded(9), 2000)
     found = answered(data, offer(2.0).rho, bins=3)
     assert sum(found.result["shares"].values()) == pytest.approx(1.0)
     assert found.result["shares"]["proportionality"] == pytest.approx(0.25, abs=0.01)

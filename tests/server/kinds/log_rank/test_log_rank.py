@@ -24,6 +24,7 @@ from reticent_server.kinds.log_rank.scores import (
 )
 from reticent_server.kinds.shared.follow_up.table import life_table
 from support.kinds.recipes import block_of, outcome, released
+from support.seeds import seeded
 from support.tables import competing
 from support.tables.follow_up import CUTS, EXACT, block, facts, log_rank, offer
 
@@ -41,7 +42,7 @@ def rejected(planned: Any, rng: np.random.Generator, n: int, tables: Any, **more
 
 @pytest.mark.slow
 def test_without_noise_it_is_the_statistic_of_distinct_times() -> None:
-    rng, n = np.random.default_rng(0), 4000
+    rng, n = seeded(0), 4000
     cuts = tuple(np.linspace(0.1, 20, 200).tolist())
     for ratio in (1.0, 1.3, 0.8):
         data = block(rng, n, ratio=ratio)
@@ -64,17 +65,17 @@ def test_the_level_is_kept_where_groups_do_not_differ(
     n: int, epsilon: float, more: dict[str, Any]
 ) -> None:
     """Of 400 seeded tables; a level of .05 has a standard error of .011."""
-    assert rejected(plan(n, offer(epsilon)), np.random.default_rng(n), n, 400, **more) <= 0.08
+    assert rejected(plan(n, offer(epsilon)), seeded(n), n, 400, **more) <= 0.08
 
 
 @pytest.mark.slow
 def test_a_difference_is_found_almost_as_often_as_without_noise() -> None:
-    rng, n = np.random.default_rng(8), 5000
+    rng, n = seeded(8), 5000
     assert rejected(plan(n, offer(1.0)), rng, n, 60, ratio=1.15) > 0.75
 
 
 def test_the_bounded_sum_has_a_small_share_of_noise_in_large_tables() -> None:
-    found = outcome(plan(20_000, offer(1.0)), block(np.random.default_rng(1), 20_000))
+    found = outcome(plan(20_000, offer(1.0)), block(seeded(1), 20_000))
     assert 0 < found.privacy_share < 0.1
 
 
@@ -108,7 +109,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_without_noise_strata_weights_and_trends_are_r_s(name: str) -> None:
-    data = competing.block(np.random.default_rng(20), 1500)
+    data = competing.given_to_r()
     cuts = tuple(float(k) for k in range(1, 111))
     # R counts ties by the hypergeometric law, whose variance is smaller.
     query = LogRank("t", "e", "g", cuts, **CHOICES[name])
@@ -124,7 +125,7 @@ def test_strata_keep_the_level_where_groups_differ_by_their_strata_alone() -> No
     """Of 150 seeded tables of 800 persons, whose pilot is mostly noise late in a stratum; and
     without strata the same tables are told apart.
     """
-    n, rng, found = 800, np.random.default_rng(9), []
+    n, rng, found = 800, seeded(9), []
     queries = (LogRank("t", "e", "g", strata="s"), LogRank("t", "e", "g"))
     plans = [KIND.plan(competing.facts(n), query, offer(1.0)) for query in queries]
     for _ in range(150):
@@ -139,7 +140,7 @@ def test_what_the_pilot_s_noise_adds_is_in_the_variance() -> None:
     """Of one table of 1,000 persons, 40 seeded pilots: what the sum of scores is off by from that
     of a pilot without noise, beside the variance that is stated for it.
     """
-    n, rng = 1000, np.random.default_rng(31)
+    n, rng = 1000, seeded(31)
     data = block(rng, n)
     planned, whole = (plan(n, cost, LogRank("t", "e", "g", CUTS)) for cost in (offer(0.5), EXACT))
     exact = whole.scores_after(released(next(whole.run()), data)[0])

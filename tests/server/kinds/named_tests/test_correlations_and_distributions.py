@@ -21,6 +21,7 @@ from reticent_server.kinds.ks_test.kind import KIND as KS_TEST
 from reticent_server.kinds.ks_test.kind import KsTest
 from support.kinds.named_tests import K, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, facts_of, outcome
+from support.seeds import seeded
 
 N = 3000
 QUIET = offer(100, 100)
@@ -31,7 +32,7 @@ METHODS = ("pearson", "spearman", "kendall")
 
 def uniform_pairs(n: int, slope: float = 0.5, seed: int = 0) -> dict[Any, Any]:
     """Bounded values, which no correlation draws in."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = rng.uniform(-1, 1, n)
     return {"x": x, "y": slope * x + rng.uniform(-1, 1, n)}
 
@@ -75,7 +76,7 @@ def test_kendalls_is_scipys_of_the_values(alternative: str) -> None:
 
 
 def test_kendalls_of_whole_numbers_in_a_bin_each_is_scipys() -> None:
-    T = np.random.default_rng(3).integers(1, 60, (5, 4)).astype(float)
+    T = seeded(3).integers(1, 60, (5, 4)).astype(float)
     x, y = np.divmod(np.repeat(np.arange(20), T.ravel().astype(int)), 4)
     ties = (np.ones(5), np.ones(4))
     assert tau_b(T, 0.0, ties).value == pytest.approx(stats.kendalltau(x, y).statistic)
@@ -111,7 +112,7 @@ def test_noise_of_kendalls_is_what_is_said() -> None:
     """1,000 draws of normal noise about the same counts: the standard error's noise within a
     tenth.
     """
-    rng = np.random.default_rng(8)
+    rng = seeded(8)
     x = rng.normal(size=4000)
     y = 0.5 * x + rng.normal(size=4000)
     T = np.histogram2d(stats.rankdata(x), stats.rankdata(y), bins=8)[0]
@@ -127,7 +128,7 @@ def test_noise_of_kendalls_is_what_is_said() -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("law", ["normal", "skewed"])
 def test_the_level_holds_for_independent_columns(method: str, law: str) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
 
     def make() -> dict[Any, Any]:
         z = rng.normal(size=(2, 1000))
@@ -152,7 +153,7 @@ def test_intervals_cover_a_strong_correlation(method: str) -> None:
     """Of normal pairs; truths are those of a large table, as each method sees it, and Kendall's of
     the law.
     """
-    rng = np.random.default_rng(6)
+    rng = seeded(6)
 
     def make(n: int) -> dict[Any, Any]:
         x, e = rng.normal(size=(2, n))
@@ -228,7 +229,7 @@ def test_a_law_is_refused_at_its_level_and_another_one_always(
     level: tuple[float, float],
 ) -> None:
     """Of 150, too, more are below with a chance of 10⁻⁶ (binomial)."""
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     plan = KS_TEST.plan(people_facts(1000), KsTest("y", law=law, parameters=parameters), BUSY)
     found = [outcome(plan, block_of(y=draw(rng, 1000))).p_value for _ in range(draws)]
     assert level[0] <= np.mean(np.array(found) < 0.05) <= level[1]
@@ -239,7 +240,7 @@ def test_a_law_is_refused_at_its_level_and_another_one_always(
 @pytest.mark.audit
 @pytest.mark.parametrize("law", ["ties", "continuous"])
 def test_two_equal_distributions_are_refused_at_the_level(law: str) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     n = 1000
 
     def make() -> dict[Any, Any]:
@@ -255,7 +256,7 @@ def test_two_equal_distributions_are_refused_at_the_level(law: str) -> None:
 @pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
 @pytest.mark.parametrize("table", ["constants", "no record in use", "few"])
 def test_every_table_has_a_reply(privacy: Any, table: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     n = 3 if table == "few" else 800
     x, y = (np.full((2, n), 4.0)) if table == "constants" else rng.normal(size=(2, n))
     g = np.full(n, 2.0) if table == "no record in use" else rng.integers(0, 2, n).astype(float)

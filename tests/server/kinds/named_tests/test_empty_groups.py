@@ -15,6 +15,7 @@ from reticent_server.kinds.kruskal.kind import Kruskal
 from support.fits.regressions import whole
 from support.kinds.named_tests import offer
 from support.kinds.recipes import facts_of, numeric, outcome
+from support.seeds import seeded
 
 LEVELS = tuple("abcdefghij")
 COLUMNS = (
@@ -26,7 +27,7 @@ SHIFTS = np.array([0.4, -0.4, 0.2, -0.2, 0.0, 0.0])
 
 def found_in(query: Any, seed: Any, n: Any = 5000, used: Any = 6) -> Any:
     """Of which the first `used` levels have records."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     g = rng.integers(0, used, n)
     y = np.clip(SHIFTS[g] + rng.normal(size=n), -6, 6)
     plan = registry.plan(facts_of(n, COLUMNS), query, offer(1))

@@ -18,6 +18,7 @@ from reticent_server.kinds.t_test.kind import KIND as T_TEST
 from reticent_server.kinds.t_test.kind import TTest
 from support.kinds.named_tests import Y, facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
+from support.seeds import seeded
 
 N = 3000
 QUIET = offer(100, 100)
@@ -62,7 +63,7 @@ def test_one_mean_is_tested_against_a_number(alternative: str) -> None:
 
 def test_paired_columns_have_a_range_of_their_difference() -> None:
     table = people(N)
-    table["y"] = np.clip(table["x"] + 0.05 + np.random.default_rng(1).normal(0, 0.1, N), -10, 10)
+    table["y"] = np.clip(table["x"] + 0.05 + seeded(1).normal(0, 0.1, N), -10, 10)
     public = facts(N, y=table["y"], x=table["x"])
     plan = T_TEST.plan(public, TTest(columns=("y", "x"), paired=True), QUIET)
     found = outcome(plan, block_of(**table))
@@ -120,7 +121,7 @@ LEVEL = (0.015, 0.09)
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["skewed", "unequal"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
 
     def make() -> dict[Any, Any]:
         g = rng.integers(0, 3, n).astype(float)
@@ -136,7 +137,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
 
 @pytest.mark.slow
 def test_intervals_cover_the_difference() -> None:
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     n = 1000
     plan = T_TEST.plan(facts(n, y=rng.normal(size=5000)), TTest("y", "g", ("a", "b")), BUSY)
     covered = []
@@ -152,7 +153,7 @@ def test_intervals_cover_the_difference() -> None:
 @pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
 @pytest.mark.parametrize("table", ["an empty group", "a constant", "one group", "few"])
 def test_every_table_has_a_reply_and_says_what_it_cannot_tell(privacy: Any, table: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     n = 3 if table == "few" else 800
     y = np.full(n, 10.0) if table == "a constant" else rng.normal(size=n)
     g = rng.integers(0, 3, n).astype(float)

@@ -13,6 +13,7 @@ from reticent_server.kinds.correlation.kind import KIND, Correlation
 from reticent_server.kinds.correlation.pearson import interval
 from support.kinds.named_tests import facts, offer
 from support.kinds.recipes import block_of, numeric, outcome
+from support.seeds import seeded
 
 QUIET, BUSY = offer(100, 100), offer(1)
 NOTHING = (-1.0, 1.0)  # an interval that claims nothing
@@ -25,7 +26,7 @@ def ask(table: Any, public: Any, privacy: Any) -> Any:
 @pytest.mark.parametrize("slope", [0.0, 2.0, 20.0])
 def test_pearsons_is_of_the_whole_of_skewed_columns_or_says_that_it_is_not(slope: float) -> None:
     """At hardly any noise the cut leaves all records in; at epsilon = 1 nothing is claimed."""
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     x = np.exp(rng.normal(0, 0.9, 20_000))
     table = {"x": x, "y": slope * x + rng.exponential(3, len(x))}
     table = {k: v.clip(0, 400) for k, v in table.items()}
@@ -43,7 +44,7 @@ def test_pearsons_is_of_the_whole_of_skewed_columns_or_says_that_it_is_not(slope
 
 def test_pearsons_of_columns_that_are_nearly_one_has_the_noise_of_one_less_its_square() -> None:
     """Two rounds of whitening see what their difference is."""
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     x = rng.normal(size=20_000)
     table = {"x": x, "y": x + 0.1 * rng.normal(size=len(x))}
     public = facts(len(x), (numeric("x", -9, 9), numeric("y", -9, 9)), **table)
@@ -57,7 +58,7 @@ def test_pearsons_of_columns_that_are_nearly_one_has_the_noise_of_one_less_its_s
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_a_constant_column_has_no_correlation_and_one_with_itself_has(epsilon: float) -> None:
     """The noise of a variance is not a variance; without a profile."""
-    rng = np.random.default_rng(11)
+    rng = seeded(11)
     x = rng.normal(size=9000)
     columns = (numeric("x", -9, 9), numeric("y", 0, 10))
     still = {"x": x, "y": np.full(len(x), 5.0)}
@@ -81,7 +82,7 @@ def test_an_interval_ends_where_its_own_error_reaches(r: float, half: float) -> 
 @pytest.mark.slow
 def test_errors_are_those_of_the_estimates() -> None:
     """Over 120 tables of pairs whose kurtosis is not that of a normal law."""
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
 
     def make() -> dict[str, Any]:
         x, e = rng.uniform(-1, 1, (2, 4000))

@@ -21,6 +21,7 @@ from reticent_server.kinds.shared.group_bins import GroupBins
 from reticent_server.kinds.shared.ranks import superiority
 from support.kinds.named_tests import facts, offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
+from support.seeds import seeded
 
 N = 3000
 QUIET = offer(100, 100)
@@ -85,7 +86,7 @@ def test_several_groups_ranks_are_kruskal_and_walliss_of_binned_values() -> None
 @pytest.mark.parametrize("n", [500, pytest.param(5000, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("law", ["ties", "continuous"])
 def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
 
     def make() -> dict[Any, Any]:
         y = rng.exponential(size=n)
@@ -109,7 +110,7 @@ def test_the_level_holds_where_noise_is_larger_than_sampling(n: int, law: str) -
 
 @pytest.mark.slow
 def test_the_interval_covers_the_probability_of_superiority() -> None:
-    rng = np.random.default_rng(9)
+    rng = seeded(9)
     n = 1000
     plan = MANN_WHITNEY.plan(facts(n, y=rng.normal(size=5000)), MannWhitney("y", "b"), BUSY)
     big = rng.normal(size=(2, 400_000)) + np.array([[0.5], [0.0]])
@@ -137,7 +138,7 @@ def test_the_error_of_superiority_has_the_noise() -> None:
 
 def test_two_proportions_are_compared_as_usual() -> None:
     table = people(N)
-    table["b"] = (np.random.default_rng(1).random(N) < 0.3 + 0.05 * table["g"]).astype(float)
+    table["b"] = (seeded(1).random(N) < 0.3 + 0.05 * table["g"]).astype(float)
     found = ask(PROPORTION_TEST, ProportionTest("b", "g", ("a", "c")), table)
     counts = [(table["b"][table["g"] == g].sum(), (table["g"] == g).sum()) for g in (0, 2)]
     (s1, n1), (s2, n2) = counts
@@ -161,7 +162,7 @@ def test_one_proportion_is_tested_against_a_number() -> None:
 
 
 def test_intervals_of_proportions_cover_where_noise_is_larger_than_sampling() -> None:
-    rng = np.random.default_rng(4)
+    rng = seeded(4)
     n = 400
     plan = PROPORTION_TEST.plan(people_facts(n), ProportionTest("b", "g", ("a", "b")), offer(0.5))
     covered = []
@@ -176,7 +177,7 @@ def test_intervals_of_proportions_cover_where_noise_is_larger_than_sampling() ->
 @pytest.mark.parametrize("privacy", [offer(0.01), BUSY, QUIET])
 @pytest.mark.parametrize("table", ["an empty group", "a constant", "one group", "few"])
 def test_every_table_has_a_reply(privacy: Any, table: str) -> None:
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     n = 3 if table == "few" else 800
     y = np.full(n, 10.0) if table == "a constant" else rng.normal(size=n)
     g = rng.integers(0, 3, n).astype(float)

@@ -27,6 +27,7 @@ from reticent_server.kinds.quantile_regression.plan import crosses, plan_quantil
 from support.fits.quantile_regression import BETA, X, Y, planned, table, without_privacy
 from support.fits.regressions import HUGE_RHO, facts_of, profile_of, whole
 from support.kinds.recipes import outcome
+from support.seeds import seeded
 from support.tables.follow_up import offer
 
 LAWS = {
@@ -39,7 +40,7 @@ LAWS = {
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75])
 def test_with_little_noise_it_is_quantreg_with_the_replys_weights(law: str, tau: float) -> None:
-    rng, n = np.random.default_rng(3), 20_000
+    rng, n = seeded(3), 20_000
     data = table(rng, n, LAWS[law][0])
     (fit,) = outcome(planned(data, (tau,), HUGE_RHO), whole(data)).fits
     exact, error = without_privacy(data, fit), np.array(fit.standard_errors)
@@ -59,7 +60,7 @@ def test_intervals_hold_the_truth_and_the_noise_is_as_reported(
     from QuantReg in reported errors of the noise, to which the kernel adds where errors are
     skewed.
     """
-    rng, (errors, quantile) = np.random.default_rng(n), LAWS[law]
+    rng, (errors, quantile) = seeded(n), LAWS[law]
     truth = BETA + np.array([quantile(tau), 0, 0])
     held, distance = [], []
     for _ in range(30):
@@ -77,7 +78,7 @@ def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
     """Before the steps whose kernels are narrower, and in proportion to the scale; not before those
     with the first.
     """
-    data = table(np.random.default_rng(3), 2000, LAWS["normal"][0])
+    data = table(seeded(3), 2000, LAWS["normal"][0])
     newton = planned(data, (0.3,), HUGE_RHO).fits[0].newton
     whitening = unwhitened(newton.coordinates, newton.sizes.radius_squared)
     C = 0.01 * np.eye(newton.sizes.size)
@@ -92,7 +93,7 @@ def test_a_narrower_kernel_leaves_room_for_another_solution() -> None:
 
 
 def test_several_levels_share_the_charge_and_come_in_order() -> None:
-    rng = np.random.default_rng(1)
+    rng = seeded(1)
     data = table(rng, 20_000, LAWS["normal"][0])
     plan = planned(data, (0.75, 0.25, 0.5), offer(4.0).rho)
     assert plan.rho <= offer(4.0).rho
@@ -113,13 +114,13 @@ def test_quantiles_that_cross_are_noted() -> None:
     assert not crosses(apart, intercept=True)
     assert crosses(np.array([[0.0, 2.0], [1.0, 0.5]]), intercept=True)
     assert not crosses(apart[:1], intercept=True)
-    data = table(np.random.default_rng(2), 400, LAWS["normal"][0])
+    data = table(seeded(2), 400, LAWS["normal"][0])
     found = outcome(planned(data, (0.5, 0.52), offer(0.3).rho), whole(data))
     assert found.crossing == bool(found.warnings)
 
 
 def test_a_response_with_many_equal_values_has_no_intervals() -> None:
-    rng, n = np.random.default_rng(5), 5000
+    rng, n = seeded(5), 5000
     data = table(rng, n, LAWS["normal"][0])
     data["y"] = np.rint(data["y"] / 2)
     (fit,) = outcome(planned(data, (0.5,), offer(2.0).rho), whole(data)).fits
@@ -128,7 +129,7 @@ def test_a_response_with_many_equal_values_has_no_intervals() -> None:
 
 
 def test_bandwidths_are_wider_where_there_is_less_to_see() -> None:
-    data = table(np.random.default_rng(0), 5000, LAWS["normal"][0])
+    data = table(seeded(0), 5000, LAWS["normal"][0])
     plan = planned(data, (0.5,), offer(1.0).rho).first
     sizes, rho = plan.sizes, plan.rho
     few = planned_bandwidth(sizes, rho // 10**4, 0.5, 0.8)
@@ -156,7 +157,7 @@ def test_weights_that_move_the_target_are_told() -> None:
     """A slope that differs in the tail of a term: near all records' at a wide radius, with a
     warning at a narrow one.
     """
-    rng, n = np.random.default_rng(8), 20_000
+    rng, n = seeded(8), 20_000
     data = table(rng, n, LAWS["normal"][0])
     data["x0"] = np.clip(rng.standard_t(4, n), -20, 20)
     data["y"] = np.abs(data["x0"]) * data["x0"] + rng.normal(size=n)
@@ -171,7 +172,7 @@ def test_weights_that_move_the_target_are_told() -> None:
 
 
 def test_the_same_level_twice_is_refused() -> None:
-    data = table(np.random.default_rng(0), 100, LAWS["normal"][0])
+    data = table(seeded(0), 100, LAWS["normal"][0])
     with pytest.raises(InvalidQuery, match="different"):
         planned(data, (0.5, 0.5), offer(1.0).rho)
 
@@ -195,7 +196,7 @@ def test_many_quantiles_of_many_terms_or_groups_are_refused(
 
 @pytest.mark.slow
 def test_without_a_profile_or_an_intercept_it_still_replies() -> None:
-    rng, n = np.random.default_rng(4), 5000
+    rng, n = seeded(4), 5000
     data = table(rng, n, LAWS["normal"][0])
     for formula, profile in (("y ~ x0 + x1", None), ("y ~ 0 + x0 + x1", profile_of(data, [*X, Y]))):
         facts = facts_of(n, [*X, Y], profile)

@@ -15,6 +15,7 @@ from reticent_server.kinds.quantile_regression.score import (
     QuantileResidual,
     QuantileScore,
 )
+from support.seeds import seeded
 
 TAUS = (0.05, 0.25, 0.5, 0.9)
 WILD = np.concatenate([np.linspace(-9, 9, 20_001), [np.inf, -np.inf, 1e300, -1e300]])
@@ -86,7 +87,7 @@ def test_the_expected_slope_is_that_of_normal_residuals(tau: float) -> None:
 
 @pytest.mark.parametrize("tau", TAUS)
 def test_the_scale_of_normal_residuals_is_a_fixed_point(tau: float) -> None:
-    rng = np.random.default_rng(0)
+    rng = seeded(0)
     y = 3.0 * rng.normal(size=200_000)
     score, residual = QuantileScore(tau, 1.0, 3.0, fine=True), QuantileResidual(tau)
     inside = residual.contribution(score, y, np.full(len(y), 3.0 * ndtri(tau))) == 0

@@ -16,6 +16,7 @@ from reticent_server.kinds.study.leaning import (
 )
 from reticent_server.kinds.study.moments import Moments
 from reticent_server.numerics.mallows import mallows_weights
+from support.seeds import seeded
 
 N, RADII, TYPICAL = 20_000, (6.0, 24.0), 0.8
 
@@ -27,7 +28,7 @@ def moments_at(Z: Any, radius_squared: Any) -> Any:
 
 def tailed(seed: Any = 1) -> Any:
     """(1, y, x): 2 % of the records lie far out, where the slope is another one."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x, far = rng.normal(size=N), rng.random(N) < 0.02
     x[far] *= 4
     y = np.where(far, 2.0, 0.5) * x + rng.normal(size=N)
@@ -66,7 +67,7 @@ def test_in_between_it_is_the_mean_square_given_what_was_seen() -> None:
     """Over b ~ N(0, T) and its estimate's noise N(0, V), the mean of what is added is that of
     b².
     """
-    rng, T, V = np.random.default_rng(3), 2.0, 3.0
+    rng, T, V = seeded(3), 2.0, 3.0
     b = rng.normal(0, np.sqrt(T), 40_000)
     seen = b + rng.normal(0, np.sqrt(V), len(b))
     near = np.abs(seen - 2.0) < 0.2
@@ -76,7 +77,7 @@ def test_in_between_it_is_the_mean_square_given_what_was_seen() -> None:
 
 def test_its_noise_is_that_of_the_narrow_moments() -> None:
     """The sd of b over draws of noise: within 15 % of what is said (500 draws: 3 %)."""
-    Z, sd, rng = tailed(), 40.0, np.random.default_rng(0)
+    Z, sd, rng = tailed(), 40.0, seeded(0)
     X = np.eye(3)[[0, 2]]
     wide, inner = moments_at(Z, RADII[1]), moments_at(Z, RADII[0])
     fit = Moments(wide, np.eye(3), 0.0).least_squares(np.eye(3)[1], X)

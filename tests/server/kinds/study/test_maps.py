@@ -19,6 +19,7 @@ from reticent_server.kinds.study.maps import (
     StudyScoresMap,
 )
 from support.kinds.studies import whole
+from support.seeds import seeded
 
 N, RADIUS, LIMIT = 200, 3.0, 4.0
 TERMS = tuple(Term(name, (ColumnValue(name),), -50.0, 50.0) for name in "xy")
@@ -27,7 +28,7 @@ DESIGN = Design(
 )
 CODING = TermCoding(DESIGN, (Location(1.0, 2.0), Location(-1.0, 0.5)))
 GROUPS = RecordGroups("g", (0.0, 1.0))
-RNG = np.random.default_rng(8)
+RNG = seeded(8)
 W = [invertible_on_lattice(RNG.normal(size=(3, 3))) for _ in range(2)]
 FRAMES = tuple(MomentFrame(w, RADIUS) for w in W)
 

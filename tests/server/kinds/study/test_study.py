@@ -27,12 +27,13 @@ from support.kinds.studies import (
     read,
     whole,
 )
+from support.seeds import seeded
 
 COLUMNS = [numeric("y"), numeric("x"), numeric("k"), boolean("b"), factor("g", "acd")]
 
 
 def table(n: int = 4_000, seed: int = 1) -> dict[Any, Any]:
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = rng.uniform(-2, 3, n)
     g = rng.integers(0, 3, n) * 1.0
     b = (rng.random(n) < 0.3) * 1.0
@@ -182,7 +183,7 @@ def test_a_tail_that_the_profile_does_not_know_is_seen_in_the_histogram() -> Non
 
 def test_a_term_of_few_large_values_is_named() -> None:
     data = table(20_000)
-    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    data["k"] = np.exp(1.5 * seeded(4).normal(size=20_000))
     query = Study(("y", "x", "k"))
     plan = planned(data, COLUMNS, query)
     said, *_ = drive(plan.run(), whole(data)).result["warnings"]
@@ -193,7 +194,7 @@ def test_a_term_of_few_large_values_is_named() -> None:
 
 def test_a_formula_with_a_column_of_few_large_values_has_no_intervals() -> None:
     data = table(20_000)
-    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
+    data["k"] = np.exp(1.5 * seeded(4).normal(size=20_000))
     query = Study(("y", "x", "k", "b"), main="y ~ x + k")
     result = answered(data, query, 4.0)
     assert result["lost"][result["terms"].index("k")] > BARED.value
@@ -218,7 +219,7 @@ def test_only_columns_that_a_profile_shows_to_be_skewed_have_to_have_their_tails
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     data, asked = table(), []
-    data["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=len(data["k"])))
+    data["k"] = np.exp(1.5 * seeded(4).normal(size=len(data["k"])))
 
     def tails(_: Any, sums: Any, *others: Any) -> Any:
         asked.append(others[-1].tolist())
@@ -237,8 +238,8 @@ def test_a_tail_that_only_the_profile_has_leaves_the_intervals() -> None:
     """
     data = table(20_000)
     believed = table(20_000)
-    believed["k"] = np.exp(1.5 * np.random.default_rng(4).normal(size=20_000))
-    data["k"] = 1 + np.random.default_rng(5).uniform(size=20_000)
+    believed["k"] = np.exp(1.5 * seeded(4).normal(size=20_000))
+    data["k"] = 1 + seeded(5).uniform(size=20_000)
     query = Study(("y", "x", "k"), main="y ~ x + k")
     result = drive(planned(believed, COLUMNS, query, 4.0).run(), whole(data)).result
     assert max(result["lost"]) < BARED.value
@@ -347,7 +348,7 @@ def test_terms_that_two_variables_share_count_once(data: Any) -> None:
 
 def test_scores_are_white_where_errors_have_one_variance() -> None:
     """The meat's expectation is I then: what the whitener is for."""
-    rng = np.random.default_rng(2)
+    rng = seeded(2)
     X = rng.normal(size=(20_000, 3)) @ np.array([[1, 0.8, 0], [0, 0.5, 0], [0, 0, 2.0]])
     Z = np.column_stack([np.ones(len(X)), X @ [1, 2, 0.5] + rng.normal(size=len(X)), X])
     plan = planned(table(100), COLUMNS, Study(("y", "x", "k", "b"), main="y ~ x + k + b"))

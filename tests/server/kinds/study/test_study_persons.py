@@ -21,6 +21,7 @@ from reticent_server.kinds.study.persons import design_effect, persons_meat, str
 from support.fits.panels import SLOPES, facts_of, panel, pooled, within
 from support.fits.regressions import drive
 from support.kinds.studies import NO_NOISE, offer, persons_block, read
+from support.seeds import seeded
 
 N, M = 4_000, 5
 VARIABLES, MAIN, NAMES = ("y", "x0", "x1"), "y ~ x0 + x1", ("x0", "x1")
@@ -113,7 +114,7 @@ def test_other_formulas_have_errors_as_large_as_a_person_s_rows_can_make_them(
 
 def copied(seed: int, persons: int, m: int) -> Any:
     """All rows of a person are the same row, as many as there are places."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     x = rng.normal(size=(2, persons))
     y = 1 + SLOPES[0] * x[0] + SLOPES[1] * x[1] + rng.normal(size=persons)
     table = {"x0": x[0], "x1": x[1], "y": y}
@@ -200,7 +201,7 @@ def test_skewed_errors_of_persons_have_no_intervals() -> None:
     intercept is off.
     """
     data, absent = panel(3, 5_000, 8)
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     data["y"] = np.where(absent, 0.0, data["x0"] + np.exp(1.2 * rng.normal(size=len(absent))))
     main = answered((data, absent), Study(VARIABLES, main=MAIN), 4.0, m=8)["main"]
     assert not any(main["estimable"])

@@ -17,6 +17,7 @@ from reticent_server.kinds.shared.follow_up.question import default_cuts
 from reticent_server.kinds.survival_curve.curve import crossing, monotone
 from reticent_server.kinds.survival_curve.kind import KIND, SurvivalCurve
 from support.kinds.recipes import block_of, facts_of, numeric, outcome
+from support.seeds import seeded
 from support.tables import competing
 from support.tables.follow_up import (
     CUTS,
@@ -43,7 +44,7 @@ def plan(n: int, cost: Any, query: Any = QUESTION, **more: Any) -> Any:
 
 
 def test_without_noise_or_censoring_it_is_the_share_that_survives() -> None:
-    rng, n = np.random.default_rng(0), 3000
+    rng, n = seeded(0), 3000
     time = SCALE * rng.weibull(SHAPE, n)
     data = block_of({"m": np.zeros(n, bool)}, t=time, e=np.ones(n), g=np.zeros(n), m=np.zeros(n))
     found = outcome(plan(n, EXACT), data)
@@ -59,7 +60,7 @@ def test_without_noise_or_censoring_it_is_the_share_that_survives() -> None:
 
 
 def test_without_noise_it_is_kaplan_meier_with_fine_cuts() -> None:
-    rng, n = np.random.default_rng(1), 20_000
+    rng, n = seeded(1), 20_000
     data = block(rng, n)
     cuts = tuple(np.linspace(0.06, 12, 200).tolist())
     found = outcome(plan(n, EXACT, SurvivalCurve("t", "e", None, cuts)), data)
@@ -100,7 +101,7 @@ def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
     each asked cut.
     """
     n = 3000
-    columns = weekly(np.random.default_rng(2), n)
+    columns = weekly(seeded(2), n)
     planned = KIND.plan(
         facts_of(n, (WEEKS, *facts(1).schema.columns[1:])),
         SurvivalCurve("t", "e", None, QUARTERS),
@@ -127,7 +128,7 @@ def test_a_landmark_is_a_condition_on_the_time() -> None:
     """R's curve of those who are still followed at week 26."""
     n, cuts = 1500, (26.0, 52.0, 104.0)
     planned = KIND.plan(competing.facts(n), SurvivalCurve("t", "e", None, cuts, "t > 26"), EXACT)
-    found = outcome(planned, competing.block(np.random.default_rng(20), n))
+    found = outcome(planned, competing.given_to_r())
     assert found.survival[0] == pytest.approx(1.0, abs=1e-6)
     assert found.survival[1:] == pytest.approx(R["landmark_26"]["survival"], abs=3e-3)
     assert found.standard_errors[1:] == pytest.approx(R["landmark_26"]["errors"], rel=0.02)
@@ -138,7 +139,7 @@ def test_intervals_at_few_cuts_hold_kaplan_meiers_curve_of_the_population() -> N
     """Of 300 seeded tables of 432 persons at ε = 1: the noise of a fine grid does not move the
     curve.
     """
-    rng, n, held = np.random.default_rng(3), 432, []
+    rng, n, held = seeded(3), 432, []
     known = facts_of(n, (WEEKS, *facts(1).schema.columns[1:]))
     planned = KIND.plan(known, SurvivalCurve("t", "e", None, QUARTERS), offer(1.0))
     large = weekly(rng, 400_000)
@@ -158,7 +159,7 @@ def test_noise_does_not_move_the_mean_of_the_logarithm() -> None:
     n = 432
     known = facts_of(n, (WEEKS, *facts(1).schema.columns[1:]))
     question = SurvivalCurve("t", "e", None, (26.0,))
-    data = block_of({"m": np.zeros(n, bool)}, **weekly(np.random.default_rng(4), n), m=np.zeros(n))
+    data = block_of({"m": np.zeros(n, bool)}, **weekly(seeded(4), n), m=np.zeros(n))
     exact = np.log(outcome(KIND.plan(known, question, EXACT), data).survival[-1])
     planned = KIND.plan(known, question, offer(0.5))
     drawn = np.log([outcome(planned, data).survival[-1] for _ in range(400)])
@@ -188,7 +189,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
     """Of 120 seeded tables: coverage of curve, restricted mean and median, and the RMSE beside
     Kaplan–Meier's.
     """
-    rng, held, squares, exact = np.random.default_rng(n), [], [], []
+    rng, held, squares, exact = seeded(n), [], [], []
     query = SurvivalCurve("t", "e", "g" if groups == 2 else None, CUTS)
     planned, truth = plan(n, offer(epsilon), query), survival(CUTS)
     for _ in range(120):
@@ -208,7 +209,7 @@ def test_intervals_hold_the_truth_and_errors_are_near_kaplan_meiers(
 
 @pytest.mark.slow
 def test_medians_and_restricted_means_are_in_their_intervals() -> None:
-    rng, n, medians, means = np.random.default_rng(5), 4000, [], []
+    rng, n, medians, means = seeded(5), 4000, [], []
     grid = np.linspace(0, CUTS[-1], 20_001)
     area = float(np.trapezoid(survival(grid), grid))
     planned = plan(n, offer(1.0))
@@ -224,14 +225,14 @@ def test_medians_and_restricted_means_are_in_their_intervals() -> None:
 
 def test_a_curve_ends_where_the_noise_hides_who_is_at_risk() -> None:
     n = 60
-    found = outcome(plan(n, offer(0.2)), block(np.random.default_rng(3), n))
+    found = outcome(plan(n, offer(0.2)), block(seeded(3), n))
     assert len(found.times) < len(CUTS)
     assert len(found.survival) == len(found.times) == len(found.confidence_intervals)
     json.dumps(result_json(found), allow_nan=False)
 
 
 def test_a_group_without_anybody_has_a_curve_without_times() -> None:
-    n, rng = 2000, np.random.default_rng(4)
+    n, rng = 2000, seeded(4)
     data = block(rng, n)
     data.columns["g"][:] = 0.0
     found = outcome(plan(n, offer(1.0), SurvivalCurve("t", "e", "g", CUTS)), data)
@@ -245,7 +246,7 @@ def test_a_group_without_anybody_has_a_curve_without_times() -> None:
 
 
 def test_records_out_of_use_are_in_no_cell() -> None:
-    n, rng = 3000, np.random.default_rng(6)
+    n, rng = 3000, seeded(6)
     data = block(rng, n)
     data.missing["m"][: n // 2] = True
     query = SurvivalCurve("t", "e", None, CUTS, "m >= 0")
@@ -258,7 +259,7 @@ def test_records_out_of_use_are_in_no_cell() -> None:
 
 def test_the_public_number_of_records_makes_curves_better() -> None:
     """Noise of the numbers at risk, with n known and with a condition that leaves it unknown."""
-    rng, sums = np.random.default_rng(7), []
+    rng, sums = seeded(7), []
     for where in (None, "t >= 0"):
         planned = plan(2000, offer(0.5), SurvivalCurve("t", "e", None, CUTS, where))
         sums.append([outcome(planned, block(rng, 2000)).at_risk[0] for _ in range(20)])
