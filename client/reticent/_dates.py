@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dates of a data set: days since 1970-01-01, which are declared and released as numbers."""
 
+import re
 from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?")
+
 
 def date_days(value: str | date | np.datetime64) -> float:
     """Days since 1970-01-01 of a date or a text such as 2020-01-31; NaN where it is missing (NaT,
     an empty text).
 
-    Raises ValueError.
+    Raises ValueError, also for a text that is a number: numpy would take 20000 for a year.
     """
-    if not value or value != value:  # noqa: PLR0124 - NaT of any library
+    if isinstance(value, str) and value != "" and not _DATE.fullmatch(value):
+        raise ValueError("a date as a text is written as 2020-01-31")
+    if value == "" or value != value:  # noqa: PLR0124 - NaT of any library
         return float("nan")
     return float(np.array(value, dtype="datetime64[D]").astype(np.int64))
 

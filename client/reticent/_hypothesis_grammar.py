@@ -56,19 +56,6 @@ def parse(
     return list(texts), matrix, np.array(r)
 
 
-def split(text: str) -> list[str]:
-    """The hypotheses of a text, where no names are known: at the commas that are in no bracket, for
-    bs(x, knots=[0, 1], degree=3)[1] is one name."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character in "([") - (character in ")]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
 class _Reader:
     """Reads a text from left to right."""
 

@@ -9,7 +9,6 @@ from typing import Any
 from reticent import _names
 from reticent._checks import finite
 from reticent._errors import InvalidPrivacy, InvalidQuery
-from reticent._hypothesis_grammar import split
 from reticent._methods import QUESTIONS
 from reticent._questions import Query
 
@@ -18,7 +17,7 @@ def hypothesis_test(
     formula: str, hypothesis: str | Sequence[str] | None = None, **fields: Any
 ) -> Query:
     """hypothesis: a text with one or more of them, or several texts."""
-    texts: Any = split(hypothesis) if isinstance(hypothesis, str) else hypothesis
+    texts: Any = [hypothesis] if isinstance(hypothesis, str) else hypothesis
     query = QUESTIONS["hypothesis_test"].asked(formula, hypothesis=texts, **fields)
     if "hypothesis" in query:
         query["hypothesis"] = [text.strip() for text in query["hypothesis"]]

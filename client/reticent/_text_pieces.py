@@ -36,6 +36,14 @@ def walk(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def balanced(text: str) -> bool:
+    """Whether a text closes every bracket and quote that it opens."""
+    try:
+        return bool(walk(text))
+    except InvalidFormula:
+        return False
+
+
 def quoted_split(text: str, separator: str) -> list[str]:
     """At a character outside of brackets and quotes."""
     pieces = [""]

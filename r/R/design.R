@@ -9,12 +9,22 @@ design_of <- function(terms, newdata) {
   matrix(unlist(columns), nrow(newdata), dimnames = list(NULL, terms))
 }
 
-# A term's factors: at the colons outside of brackets and quotes.
+# A term's factors, the first as short as leaves a rest that can be read: a level may be any text. NULL: there are none.
 split_term <- function(term) {
-  characters <- strsplit(term, "")[[1]]
-  depth <- cumsum(characters %in% c("(", "[")) - cumsum(characters %in% c(")", "]"))
-  at <- which(characters == ":" & depth == 0)
-  substring(term, c(1, at + 1), c(at - 1, nchar(term)))
+  head <- !is.null(level_parts(paste0(sub("(?<=\\[).*$", "", term, perl = TRUE), "]")))
+  for (end in c(gregexpr(":", term, fixed = TRUE)[[1]], nchar(term) + 1)) {
+    first <- substring(term, 1, end - 1)
+    if (end < 1 || !(if (head) !is.null(level_parts(first)) else is_balanced(first))) next
+    if (end > nchar(term)) return(term)
+    rest <- split_term(substring(term, end + 1))
+    if (!is.null(rest)) return(c(first, rest))
+  }
+  NULL
+}
+
+is_balanced <- function(text) {
+  marks <- strsplit(gsub(paste0(quoted, "|`[^`]*`"), "", text), "")[[1]]
+  nzchar(text) && !any(marks %in% c("\"", "'", "`")) && sum(marks %in% c("(", "[")) == sum(marks %in% c(")", "]"))
 }
 
 value_of <- function(piece, newdata, terms = piece) {
@@ -23,7 +33,11 @@ value_of <- function(piece, newdata, terms = piece) {
   if (grepl("^(poly|bs)\\(", piece)) stop("predict() of poly() and bs() terms is in the Python client only.", call. = FALSE)
   expression <- parse(text = r_spelling(piece), keep.source = FALSE)[[1]]
   check_expression(expression)
-  as.numeric(eval(expression, c(own_functions, lapply(newdata, plain_column)), baseenv()))
+  names <- intersect(all.vars(expression), names(newdata))
+  numbers <- Map(function(name) number_column(newdata[[name]], name), names)
+  missing <- setdiff(all.vars(expression), names)
+  if (length(missing)) stop("newdata has no column ", missing[1], ".", call. = FALSE)
+  as.numeric(eval(expression, c(own_functions, numbers), baseenv()))
 }
 
 # The grammar's functions that R has not, or has with another meaning. Dates are days since 1970-01-01, as in R.
@@ -52,6 +66,19 @@ new_column <- function(name, newdata) {
 }
 
 plain_column <- function(column) if (is.logical(column) || inherits(column, "Date")) as.numeric(column) else column
+
+# A numeric column's cells: numbers or dates. A number that is given as a text or as a factor is refused.
+number_column <- function(column, name) {
+  if (is.character(column) || is.factor(column)) {
+    column <- as.character(column)
+    known <- !is.na(column) & nzchar(column)
+    if (!all(grepl("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", column[known]))) {
+      stop("newdata's ", name, " holds texts or levels: give numbers, or dates such as 2020-01-31.", call. = FALSE)
+    }
+    column <- as.Date(ifelse(known, column, NA))
+  }
+  as.numeric(column)
+}
 
 r_spelling <- function(text) gsub("**", "^", gsub("\\bC\\(", "factor(", text), fixed = TRUE)
 

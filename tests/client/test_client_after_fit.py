@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import patsy
+import pyarrow as pa
 import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
@@ -55,7 +56,7 @@ def released(fit: Any, formula: str, **more: Any) -> reticent.RegressionResults:
         "n": ROWS,
         "warnings": [],
     }
-    query = {"kind": "linear_regression", "formula": formula}
+    query = {"kind": "linear_regression", "formula": formula, **more.pop("query", {})}
     return reticent.RegressionResults(release(query=query, result=result | more))
 
 
@@ -367,6 +368,8 @@ def test_centres_scales_and_dates_are_read_from_the_names(data: pd.DataFrame) ->
     lines = [[2014, 5, 1, 16192], [1969, 12, -16192, -1], [np.nan] * 4]
     for cells in (dates, dates.date, ["2014-05-02", "1969-12-31", ""], [16192, -1, None]):
         np.testing.assert_array_equal(dated.rows({"sold": cells}), lines)
+    first = np.array(["1970-01-01"], dtype="datetime64[D]")
+    np.testing.assert_array_equal(dated.rows({"sold": first}), [[1970, 1, -16191, 0]])
     np.testing.assert_array_equal(dated.derivative({"sold": [0.0]}, "sold"), [[0, 0, 1, 1]])
 
 
@@ -391,7 +394,15 @@ def test_months_and_years_are_factors_of_a_date(data: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "named"), [([{"x": 1.0}], "columns by name"), ({"x": ["many"]}, "neither a number")]
+    ("frame", "named"),
+    [
+        ([1.0], "columns by name"),
+        (np.ones((2, 1)), "columns by name"),
+        ({"x": ["many"]}, "neither a number"),
+        ({"x": ["20000", "35000"]}, "neither a number"),
+        ({"x": pd.Categorical(["2", "3"])}, "neither a number"),
+        ({"x": ["2020"]}, "neither a number"),
+    ],
 )
 def test_new_data_that_cannot_be_read_are_refused(
     data: pd.DataFrame, frame: Any, named: str
@@ -400,3 +411,88 @@ def test_new_data_that_cannot_be_read_are_refused(
     for ask in (fit.predict, fit.margins):
         with pytest.raises(reticent.InvalidFormula, match=named):
             ask(frame)
+
+
+def counted(data: pd.DataFrame, **fields: str) -> tuple[Any, reticent.RegressionResults]:
+    columns = {name: data[column] for name, column in fields.items()}
+    fit = smf.glm("count ~ x + g", data, family=sm.families.Poisson(), **columns).fit()
+    more = {"family": "poisson", "link": "log", "query": fields}
+    return fit, released(fit, "count ~ x + g", **more)
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("field", ["offset", "exposure"])
+def test_predictions_count_the_offset_and_the_exposure(
+    data: pd.DataFrame, field: str, given: bool
+) -> None:
+    """From the new data's column, or given by itself."""
+    fit, mine = counted(data, **{field: "w"})
+    new = data.iloc[:7]
+    theirs = fit.get_prediction(new, **{field: new.w}).summary_frame()
+    told = {field: new.w} if given else {}
+    frame = new.drop(columns="w") if given else new
+    ours = mine.get_prediction(frame, **told)
+    np.testing.assert_allclose(ours.summary_frame(), theirs, rtol=1e-7)
+    np.testing.assert_allclose(mine.predict(frame, **told), ours.predicted_mean)
+    one = fit.predict(new.iloc[:1], **{field: [2.0]})
+    np.testing.assert_allclose(mine.predict(frame.iloc[:1], **{field: 2.0}), one, rtol=1e-9)
+    with pytest.raises(reticent.InvalidFormula, match=f"lack w, the {field} of this fit"):
+        mine.predict(new.drop(columns="w"))
+    with pytest.raises(reticent.InvalidFormula, match="asked for without"):
+        linear(data)[1].predict(new, **{field: 1.0})
+
+
+@pytest.mark.parametrize("field", ["offset", "exposure"])
+def test_effects_and_means_count_the_offset_and_the_exposure(
+    data: pd.DataFrame, field: str
+) -> None:
+    fit, mine = counted(data, **{field: "w"})
+    mean = np.asarray(fit.predict(data, **{field: data.w}))
+    effects = mine.margins(data)
+    assert effects.names == ("x", "g[b]", "g[c]")
+    assert effects.estimates[0] == pytest.approx(fit.params["x"] * mean.mean(), rel=1e-7)
+    gradient = mean @ (exog(fit, data) * fit.params["x"]) / ROWS + mean.mean() * np.eye(4)[3]
+    error = np.sqrt(gradient @ np.asarray(fit.cov_params()) @ gradient)
+    assert effects.bse[0] == pytest.approx(error, rel=1e-7)
+    means = mine.marginal_means("g", at={"x": 0.5, "w": 2.0})
+    shift = 2.0 if field == "offset" else np.log(2.0)
+    expected = fit.params["Intercept"] + 0.5 * fit.params["x"] + shift
+    assert means.estimates[0] == pytest.approx(expected)
+    np.testing.assert_allclose(mine.contrasts("g", "trt.vs.ctrl").estimates, fit.params[1:3])
+    with pytest.raises(reticent.InvalidFormula, match="released value of w"):
+        mine.marginal_means("g", at={"x": 0.5})
+
+
+def test_new_data_may_be_any_frame_or_records(data: pd.DataFrame) -> None:
+    fit, mine = linear(data)
+    new = data[["x", "w", "g", "h"]].iloc[:7]
+    for frame in (
+        new,
+        new.to_dict("list"),
+        new.to_dict("records"),
+        pa.Table.from_pandas(new),
+        new.astype({"x": "Float64", "g": "category"}),
+    ):
+        np.testing.assert_allclose(mine.predict(frame), fit.predict(new), rtol=1e-9)
+    absent = new.astype({"x": "Float64", "g": "string"})
+    absent.loc[0, "x"] = pd.NA
+    absent.loc[1, "g"] = pd.NA
+    assert np.isnan(mine.predict(absent)).tolist() == [True, True, *[False] * 5]
+
+
+@pytest.mark.parametrize("level", ["Don't know", '5" pipe', "low (a", "a]:b", "`", "a: b", "[c]"])
+def test_a_level_may_be_any_text(data: pd.DataFrame, level: str) -> None:
+    """In every free computation that reads the terms' names."""
+    fit = smf.ols("y ~ g * x + h", data).fit(use_t=False)
+    names = [n.replace("[T.b]", f"[{level}]").replace("[T.", "[") for n in fit.params.index]
+    mine = released(fit, "y ~ g * x + h", terms=names)
+    new = data.iloc[:7]
+    renamed = new.assign(g=new.g.replace("b", level))
+    np.testing.assert_allclose(mine.predict(renamed), fit.predict(new), rtol=1e-9)
+    assert f"g[{level}]" in mine.margins(renamed).names
+    at = {"x": 0.5}
+    assert mine.marginal_means("g", at=at).names == ("(baseline)", level, "c")
+    assert mine.contrasts("g", "trt.vs.ctrl", at=at).names[0] == f"{level} - (baseline)"
+    tested = mine.wald_test(f"g[{level}] = 0")
+    theirs = fit.wald_test("g[T.b] = 0", scalar=True)
+    assert tested.statistic == pytest.approx(float(theirs.statistic))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import reticent
 from reticent._shapes.results import FittedModel
 from reticent.kinds.hazard_regression import HazardResults
 from reticent.lifelines import CoxPHFitter
@@ -162,6 +163,17 @@ def test_an_offset_multiplies_the_hazards() -> None:
     for wrong in ([1.0], np.nan, [0.0, np.inf]):
         with pytest.raises(ValueError, match="one for each row"):
             released().predict_survival(frame, [1.0], offset=wrong)
+
+
+@pytest.mark.parametrize(("field", "cell"), [("offset", np.log(3)), ("exposure", 3.0)])
+def test_curves_and_ratios_count_the_column_of_the_offset(field: str, cell: float) -> None:
+    fit = released()
+    fit.release["query"][field] = "o"
+    curves = fit.predict_survival({"x": [2.0], "o": [cell]}, [1.0])
+    assert curves.survival[0, 0] == pytest.approx(np.exp(-0.6))
+    assert fit.predict({"x": [2.0], "o": [cell]}) == pytest.approx(np.log(3) + 2 * 0.5)
+    with pytest.raises(reticent.InvalidFormula, match="lack o"):
+        fit.predict_survival({"x": [2.0]}, [1.0])
 
 
 @pytest.mark.parametrize("times", [[], [-1.0], [3.5], [2.0, 1.0]])

@@ -50,7 +50,7 @@ SENT: list[tuple[tuple[Any, ...], Fields, Fields]] = [
         ("test", "y ~ x + g", "x = 0, g[b]"),
         {"test": "lr"},
         {"kind": "hypothesis_test", "formula": "y ~ x + g"}
-        | {"hypothesis": ["x = 0", "g[b]"], "test": "lr"},
+        | {"hypothesis": ["x = 0, g[b]"], "test": "lr"},
     ),
     (
         ("hypothesis_test", "y ~ x", [" x = 0 "]),

@@ -8,6 +8,7 @@ from scipy import stats
 import reticent
 from reticent._hypothesis_grammar import parse
 from reticent._queries import build
+from reticent_server.formula import parse_hypothesis
 from support.client.replying_server import COEFFICIENTS, COVARIANCE, TERMS, release
 
 FIT = reticent.RegressionResults(release())
@@ -36,11 +37,18 @@ def test_hypotheses_in_words(text: str, R: list[list[float]], r: list[float]) ->
 def test_a_basis_in_a_hypothesis() -> None:
     names = ["poly(x, 2)[1]", "poly(x, 2)[2]", "bs(x, knots=[0, 1], degree=3)[1]"]
     text = "poly(x, 2)[2] = 0, bs(x, knots=[0, 1], degree=3)[1] = 2*poly(x, 2)[1]"
-    texts, R, r = parse(text, names)
+    _, R, r = parse(text, names)
     assert R.tolist() == [[0, 1, 0], [-2, 0, 1]]
     assert r.tolist() == [0, 0]
-    query = build("test", "y ~ x", text + " , C(g)[a, b] = 0,z")
-    assert query["hypothesis"] == [*texts, "C(g)[a, b] = 0", "z"]
+
+
+def test_the_server_reads_hypotheses_in_one_text() -> None:
+    """It knows the coefficients' names, and a level may hold a comma or a bracket."""
+    text = "C(g)[a, b] = 0, C(g)[low (a] = 0, C(g)[Don't know]"
+    query = build("test", "y ~ x", f" {text} ")
+    assert query["hypothesis"] == [text]
+    names = ["Intercept", "C(g)[a, b]", "C(g)[low (a]", "C(g)[Don't know]"]
+    assert parse_hypothesis(query["hypothesis"], names).df == 3
 
 
 def test_names_that_look_like_formulas() -> None:

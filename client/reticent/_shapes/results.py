@@ -112,15 +112,20 @@ class FittedModel:
             self.fit.cov_params(), index=self.names, columns=self.names
         )
 
-    def predict(self, exog: Frame | None = None) -> Any:
+    def predict(
+        self, exog: Frame | None = None, *, offset: Any = None, exposure: Any = None
+    ) -> Any:
         """(n,) a Series of predicted means of a public frame; needs pandas. Raises NotPrivate
         without one.
         """
-        return _optional.pandas().Series(self.fit.predict(_public(exog)), index=_index(exog))
+        means = self.fit.predict(_public(exog), offset=offset, exposure=exposure)
+        return _optional.pandas().Series(means, index=_index(exog))
 
-    def get_prediction(self, exog: Frame | None = None) -> Prediction:
+    def get_prediction(
+        self, exog: Frame | None = None, *, offset: Any = None, exposure: Any = None
+    ) -> Prediction:
         """Predictions with intervals: `summary_frame(alpha)`."""
-        return self.fit.get_prediction(_public(exog))
+        return self.fit.get_prediction(_public(exog), offset=offset, exposure=exposure)
 
     def wald_test(self, hypotheses: str | Sequence[str], **how: Any) -> WaldTest:  # noqa: ARG002 - use_f, scalar
         """Joint linear hypotheses as texts, such as "x1 = 0, x2 = x3"."""
@@ -170,4 +175,4 @@ def _public(exog: Frame | None) -> Frame:
 
 
 def _index(exog: Any) -> Any:
-    return getattr(exog, "index", None)
+    return getattr(exog, "index", None) if hasattr(exog, "columns") else None

@@ -14,6 +14,7 @@ from itertools import product
 
 from reticent._errors import InvalidFormula
 from reticent._text_pieces import QUOTES, quoted_split, shortened, walk
+from reticent.results.factor_levels import term_pieces
 
 _FACTOR = re.compile(
     r"""C\((`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*|(?:merge|lump)\([^()]*\))"""
@@ -42,7 +43,7 @@ class Columns:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
-        self._pieces = [tuple(sorted(quoted_split(_plain(name), ":"))) for name in names]
+        self._pieces = [tuple(sorted(map(_plain, term_pieces(name)))) for name in names]
 
     def specification(self, text: str) -> Specification:
         """The formula's columns. Raises InvalidFormula with what the study has."""
@@ -74,7 +75,7 @@ class Columns:
 
     def places(self, text: str) -> tuple[int, ...]:
         """The places of a term's columns."""
-        wanted = quoted_split(_plain(text), ":")
+        wanted = [_plain(piece) for piece in term_pieces(text)]
         places = tuple(
             k
             for k, pieces in enumerate(self._pieces)

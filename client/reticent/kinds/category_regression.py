@@ -89,10 +89,13 @@ class CategoryResults(RegressionResults):
             name: (ratio, low, high) for name, ratio, (low, high) in rows if name in self.slopes
         }
 
-    def predict(self, frame: Frame) -> FloatArray:
-        """(k, K) probabilities of the levels for new public data, a DataFrame or a mapping of
-        columns; costs nothing.
+    def predict(self, frame: Frame, *, offset: Any = None, exposure: Any = None) -> FloatArray:
+        """(k, K) probabilities of the levels for new public data, a data frame or a mapping of
+        columns; costs nothing. Raises InvalidFormula for an offset or exposure: such a fit has
+        none.
         """
+        given = {"offset": offset, "exposure": exposure}
+        frame = after_fit.with_given(frame, self.query, given)
         return self.predict_levels(frame).probability
 
     def predict_levels(self, frame: Frame, *, level: float = 0.95) -> PredictedLevels:

@@ -114,7 +114,7 @@ class HazardResults(RegressionResults):
         times: Sequence[float] | None = None,
         *,
         level: float = 0.95,
-        offset: float | Sequence[float] = 0.0,
+        offset: float | Sequence[float] | None = None,
         stratum: str | None = None,
     ) -> PredictedCurves:
         """Survival curves of new public persons, a DataFrame or a mapping of columns, with
@@ -123,8 +123,8 @@ class HazardResults(RegressionResults):
         times: increasing, at most the last of the cuts; without them the cuts. Intervals are those
         of the cumulative hazard's logarithm, of persons and noise together. offset: what is added
         to the persons' log hazards, of each or of all: of a fit with `offset` its column's value,
-        of one with `exposure` its logarithm. stratum: of a fit with strata, the level whose
-        baseline it is. Raises ValueError for other times or levels, InvalidFormula for data that
+        of one with `exposure` its logarithm; None: those of the frame's column. stratum: of
+        a fit with strata, the level whose baseline it is. Raises ValueError for other times or levels, InvalidFormula for data that
         lack a column.
         """
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
@@ -141,6 +141,8 @@ class HazardResults(RegressionResults):
         total = spent.sum(axis=1)
         shares = spent / np.maximum(total, np.finfo(float).tiny)[:, None]
         covariance = self._joint_covariance(baseline)
+        if offset is None:
+            offset = Design(after_fit.offset_terms(self.query)).rows(frame).sum(axis=1)
         added = np.asarray(offset, dtype=np.float64)
         if added.shape not in {(), (len(X),)} or not np.isfinite(added).all():
             raise ValueError("offset must be a finite number, or one for each row")
@@ -196,13 +198,11 @@ class HazardResults(RegressionResults):
         ratios to all terms 0.
         """
         found = RegressionResults._fitted(self)  # noqa: SLF001 - of its own base; slots leave super() without a class
-        covariance = np.zeros((len(self.names) + 1,) * 2)
-        covariance[1:, 1:] = found.covariance
         return replace(
             found,
-            terms=(INTERCEPT, *self.names),
+            terms=(INTERCEPT, *found.terms),
             params=np.append(0.0, found.params),
-            covariance=covariance,
+            covariance=np.pad(found.covariance, ((1, 0), (1, 0))),
             can_test=lambda R: bool(not R[:, 1:].any() or found.can_test(R[:, 1:])),
         )
 

@@ -8,7 +8,7 @@ get_margeff; Searle, Speed & Milliken (1980) and emmeans for marginal means.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from reticent._errors import InvalidFormula
-from reticent._text_pieces import quoted_split
-from reticent.results.design import Design, Frame
+from reticent.results.design import Design, Frame, columns_of
 from reticent.results.effects import Effects, combined
-from reticent.results.factor_levels import BASELINE
+from reticent.results.factor_levels import BASELINE, quoted, term_pieces
 from reticent.results.link import Link
 from reticent.results.prediction import Prediction
 
@@ -32,7 +31,8 @@ _TIGHT = 1e-9
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """A fit as its parts. params (p,), covariance (p, p); can_test: whether combinations (k, p) are
-    estimable. baselines: of the factors, where the release says them.
+    estimable. baselines: of the factors, where the release says them. offsets: how many of the
+    terms, at the end, are the question's offset and exposure, whose coefficients are 1.
     """
 
     terms: tuple[str, ...]
@@ -43,6 +43,25 @@ class Fitted:
     scale: float | None
     widening: float
     baselines: Mapping[str, str] | None = None
+    offsets: int = 0
+
+    def with_offsets(self, query: Mapping[str, Any]) -> "Fitted":
+        """The fit with the question's offset, and the logarithm of its exposure, as terms."""
+        added = offset_terms(query)
+        p, k = len(self.terms), len(added)
+        return replace(
+            self,
+            terms=(*self.terms, *added),
+            params=np.append(self.params, np.ones(k)),
+            covariance=np.pad(self.covariance, (0, k)),
+            can_test=lambda R: bool(not R[:, :p].any() or self.can_test(R[:, :p])),
+            offsets=k,
+        )
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """The numeric columns of the terms, without those of the offset and the exposure alone."""
+        return Design(self.terms[: len(self.terms) - self.offsets]).numbers
 
     @property
     def design(self) -> Design:
@@ -66,6 +85,31 @@ class Fitted:
             and np.isfinite(self.covariance[np.ix_(used, used)]).all()
         )
         return bool(known and self.can_test(row[None]))
+
+
+def offset_terms(query: Mapping[str, Any]) -> tuple[str, ...]:
+    """The question's offset, and the logarithm of its exposure, as terms of a design."""
+    given = [("{}", query.get("offset")), ("log({})", query.get("exposure"))]
+    return tuple(term.format(quoted(name)) for term, name in given if name is not None)
+
+
+def with_given(frame: Any, query: Mapping[str, Any], given: Mapping[str, Any]) -> Frame:
+    """New data with the offset and the exposure that are given by themselves: a number, or one for
+    each row. Raises InvalidFormula for what the fit has not, and where a value is given nowhere.
+    """
+    columns = {**columns_of(frame)}
+    rows = max((len(np.atleast_1d(values)) for values in columns.values()), default=1)
+    for field, values in given.items():
+        name = query.get(field)
+        if values is not None and name is None:
+            raise InvalidFormula(f"This fit was asked for without {field}.")
+        if values is not None:
+            columns[name] = np.broadcast_to(values, rows) if np.ndim(values) == 0 else values
+        if name is not None and name not in columns:
+            raise InvalidFormula(
+                f"The new data lack {name}, the {field} of this fit: give the column, or {field}=."
+            )
+    return columns
 
 
 def widening(ends: FloatArray, params: FloatArray, bse: FloatArray, level: float) -> float:
@@ -98,11 +142,12 @@ def margins(
     frame = design.completed(_constant(fit) if frame is None else frame)
     X = design.rows(frame)
     w = _weights(weights, len(X))
+    numbers = [x for x in fit.varied if x not in dummy]
     effects = [
-        *(_slope(fit, X, design.derivative(frame, x), w) for x in design.numbers if x not in dummy),
+        *(_slope(fit, X, design.derivative(frame, x), w) for x in numbers),
         *(_change(fit, _set(frame, x, 0, design), _set(frame, x, 1, design), w) for x in dummy),
     ]
-    names = [*(x for x in design.numbers if x not in dummy), *dummy]
+    names = [*numbers, *dummy]
     for factor in design.factors:
         first, *rest = _levels(design, factor)
         base = _set(frame, factor, first, design)
@@ -193,7 +238,7 @@ def _constant(fit: Fitted) -> Frame:
     linear = fit.link.linear and all(
         term in (*fit.design.numbers, "Intercept") or "[" in term for term in fit.terms
     )
-    if not linear or any(len(quoted_split(term, ":")) > 1 for term in fit.terms):
+    if not linear or any(len(term_pieces(term)) > 1 for term in fit.terms):
         raise InvalidFormula(
             "The effects of this model depend on where they are evaluated: give margins() a public "
             "frame, such as one row of typical or released values."

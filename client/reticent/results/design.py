@@ -12,13 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+import narwhals
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent._dates import date_days, months, years
 from reticent._errors import InvalidFormula
-from reticent._text_pieces import quoted_split
-from reticent.results.factor_levels import BASELINE, NAME, Indicator, indicator
+from reticent.results.factor_levels import (
+    BASELINE,
+    NAME,
+    Indicator,
+    indicator,
+    term_pieces,
+)
 
 FloatArray = NDArray[np.float64]
 Frame = Mapping[str, Any]
@@ -55,7 +61,7 @@ class Design:
     def __init__(self, terms: Sequence[str], baselines: Mapping[str, str] | None = None) -> None:
         self._baselines = dict(baselines or {})
         self._terms = [
-            [] if term == INTERCEPT else [_piece(text) for text in quoted_split(term, ":")]
+            [] if term == INTERCEPT else [_piece(text) for text in term_pieces(term)]
             for term in terms
         ]
 
@@ -119,13 +125,10 @@ class Design:
         return np.asarray(self._rows(frame, name).imag / _STEP)
 
     def completed(self, frame: Frame) -> Frame:
-        """The frame with the months and years that are factors, where it has their dates. Raises
-        InvalidFormula of a list.
+        """Columns by name, with the months and years that are factors, where it has their dates.
+        Raises InvalidFormula of what has no columns.
         """
-        if not hasattr(frame, "keys"):
-            raise InvalidFormula(
-                'New data are columns by name: a data frame, or {"x": [1, 2], "g": ["a", "b"]}.'
-            )
+        frame = columns_of(frame)
         parts = [name for name in self.factors if name not in frame and _CALL.fullmatch(name)]
         read = [name for name in parts if _column(name) in frame]
         return {**frame, **{name: _number(name, frame, "").real for name in read}}
@@ -171,6 +174,25 @@ class Design:
                 f"{column} has no level {', '.join(unknown)} in this fit: its levels are "
                 f"{', '.join(levels)}, of which {levels[-1]} is the baseline."
             )
+
+
+def columns_of(frame: Any) -> Any:
+    """Columns by name of a mapping, a data frame of any library, or a list of records. Raises
+    InvalidFormula.
+    """
+    if hasattr(frame, "keys"):
+        return frame
+    if isinstance(frame, list | tuple) and frame and all(isinstance(r, Mapping) for r in frame):
+        names = dict.fromkeys(name for record in frame for name in record)
+        return {name: [record.get(name) for record in frame] for name in names}
+    try:
+        found = narwhals.from_native(frame, eager_only=True)
+    except TypeError:
+        raise InvalidFormula(
+            'New data are columns by name: a data frame, {"x": [1, 2], "g": ["a", "b"]}, or a list '
+            'of records, [{"x": 1, "g": "a"}].'
+        ) from None
+    return dict(found.to_dict(as_series=False))
 
 
 def _piece(text: str) -> str | Indicator:
@@ -222,16 +244,24 @@ def _number(  # noqa: PLR0911 - one for each sort of value
         values = np.array([_cell(x) for x in np.atleast_1d(frame[name])], dtype=np.complex128)
     except (TypeError, ValueError) as error:
         raise InvalidFormula(
-            f"The new data's {name} holds a cell that is neither a number nor a date."
+            f"The new data's {name} holds a cell that is neither a number nor a date such as "
+            "2020-01-31. A number that is given as a text is not read: convert the column first."
         ) from error
     return values + (1j * _STEP if name == moved else 0.0)
 
 
 def _cell(value: Any) -> float:
     """A number; of a date, or its text, the days since 1970-01-01."""
-    if isinstance(value, str | date | np.datetime64):
-        return date_days(value)
-    return float("nan") if value is None else float(value)
+    if _missing(value):
+        return float("nan")
+    return date_days(value) if isinstance(value, str | date | np.datetime64) else float(value)
+
+
+def _missing(value: Any) -> bool:
+    """Whether a cell is missing: None, NaN, NaT, or pandas' NA, which is equal to nothing and
+    refuses to say so.
+    """
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)  # noqa: PLR0124
 
 
 def _texts(values: Any) -> list[str]:
@@ -240,7 +270,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    if value is None or value != value:  # noqa: PLR0124 - NaN of any library
+    if _missing(value):
         return ""
     if isinstance(value, bool | np.bool_ | float | np.floating) and float(value).is_integer():
         return str(int(value))

@@ -13,18 +13,21 @@ lump(g, keep=["a"], other="rest")[a]   of levels of which all but the listed one
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
-NAME = r"`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*"
+from reticent._text_pieces import balanced, quoted_split
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+NAME = rf"`[^`]+`|{_PLAIN.pattern}"
 BASELINE = "(baseline)"
 """Stands for a factor's level without a column where nobody has said its name."""
 _QUOTED = r"\"[^\"]*\"|'[^']*'"
 _LIST = rf"\[(?:[^\"'\[\]]|{_QUOTED})*\]"
 _PART = rf"(?:year|month)\((?:{NAME})\)"
 _GROUPED = rf"(?:merge|lump)\((?:[^\"'`()\[\]]|{_QUOTED}|`[^`]*`|{_LIST})*\)"
-_LEVEL = re.compile(
-    rf"(?:C\()?({_GROUPED}|{_PART}|{NAME})(?:, (Sum|Helmert))?\)?\[(.*)\]", re.DOTALL
-)
+_HEAD = rf"(?:C\()?({_GROUPED}|{_PART}|{NAME})(?:, ?(Sum|Helmert))?\)?\["
+_BEGINS = re.compile(_HEAD, re.DOTALL)
+_LEVEL = re.compile(rf"{_HEAD}(.*)\]", re.DOTALL)
 _COLUMN = re.compile(rf"(?:merge|lump)\(({NAME})")
 _GROUP = re.compile(rf"({NAME})=({_LIST})")
 _OTHER = re.compile(rf"other=({_QUOTED})\)$")
@@ -74,6 +77,32 @@ class Indicator:
             return float(own + 1) if place == own else -float(place < own)
         absent = -1.0 if self.contrast == "Sum" else 0.0
         return float(text == self.level) if text in levels else absent
+
+
+def quoted(column: str) -> str:
+    """A column as a term spells it: in backticks unless it is a plain name."""
+    return column if _PLAIN.fullmatch(column) else f"`{column}`"
+
+
+def term_pieces(name: str) -> list[str]:
+    """The factors of a term's name. A level may be any text: with quotes, brackets or colons."""
+    return list(_pieces(name) or quoted_split(name, ":"))
+
+
+@cache
+def _pieces(name: str) -> tuple[str, ...] | None:
+    """The factors, the first as short as leaves a rest that can be read; None where there is
+    none.
+    """
+    head = _BEGINS.match(name)
+    for colon in re.finditer(":|$", name):
+        first, rest = name[: colon.start()], name[colon.end() :]
+        if _LEVEL.fullmatch(first) if head else balanced(first):
+            if colon.start() == len(name):
+                return (name,)
+            if following := _pieces(rest):
+                return (first, *following)
+    return None
 
 
 def indicator(text: str) -> Indicator | None:

@@ -120,22 +120,26 @@ class RegressionResults(Coefficients):
             raise NotFound("This fit was asked for without fit_statistics=True.")
         return dict(self.result["statistics"])
 
-    def predict(self, frame: Frame) -> FloatArray:
-        """(n,) predicted means of new public data, a DataFrame or a mapping of columns; costs
-        nothing.
+    def predict(self, frame: Frame, *, offset: Any = None, exposure: Any = None) -> FloatArray:
+        """(n,) predicted means of new public data: a data frame, a mapping of columns or a list of
+        records; costs nothing.
 
         They are in the units of the response as the formula has it. NaN where a cell is missing or
-        the prediction is mostly privacy noise. Raises InvalidFormula for data that lack a column,
-        and for a level that the fit has not.
+        the prediction is mostly privacy noise. offset, exposure: of a fit with them, a number or
+        one for each row; None: those of the frame's column. Raises InvalidFormula for data that
+        lack a column, for a number that is given as a text, and for a level that the fit has not.
         """
-        return self.get_prediction(frame).predicted_mean
+        return self.get_prediction(frame, offset=offset, exposure=exposure).predicted_mean
 
-    def get_prediction(self, frame: Frame) -> Prediction:
+    def get_prediction(
+        self, frame: Frame, *, offset: Any = None, exposure: Any = None
+    ) -> Prediction:
         """Predictions with standard errors and intervals:
         `get_prediction(frame).summary_frame()`.
         """
         self._check_level()
-        return after_fit.prediction(self._fitted(), frame)
+        given = {"offset": offset, "exposure": exposure}
+        return after_fit.prediction(self._fitted(), after_fit.with_given(frame, self.query, given))
 
     def margins(
         self,
@@ -159,7 +163,8 @@ class RegressionResults(Coefficients):
         """Linear predictors at each level of a factor, the other factors' levels weighing alike (as
         emmeans).
 
-        at: the values of the numeric columns. baseline: the name of the level without an indicator.
+        at: the values of the numeric columns, the offset's or exposure's too. baseline: the name of
+        the level without an indicator.
         """
         self._check_level()
         return after_fit.marginal_means(self._fitted(), factor, at, baseline)
@@ -207,7 +212,7 @@ class RegressionResults(Coefficients):
             scale,
             wider,
             self.result.get("baselines"),
-        )
+        ).with_offsets(self.query)
 
     def _can_test(self, R: FloatArray) -> bool:
         """By the released directions; by the flags of what R (k, p) names where a release has none.
