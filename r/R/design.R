@@ -11,7 +11,7 @@ design_of <- function(terms, newdata) {
 
 # A term's factors, the first as short as leaves a rest that can be read: a level may be any text. NULL: there are none.
 split_term <- function(term) {
-  head <- !is.null(level_parts(paste0(sub("(?<=\\[).*$", "", term, perl = TRUE), "]")))
+  head <- grepl(coded_head, term, perl = TRUE)
   for (end in c(gregexpr(":", term, fixed = TRUE)[[1]], nchar(term) + 1)) {
     first <- substring(term, 1, end - 1)
     if (end < 1 || !(if (head) !is.null(level_parts(first)) else is_balanced(first))) next
@@ -84,7 +84,8 @@ r_spelling <- function(text) gsub("**", "^", gsub("\\bC\\(", "factor(", text), f
 
 quoted <- "\"[^\"]*\"|'[^']*'"
 grouping <- paste0("(?:merge|lump)\\((?:[^\"'`()\\[\\]]|", quoted, "|`[^`]*`|\\[(?:[^\"'\\[\\]]|", quoted, ")*\\])*\\)")
-coded <- paste0("^(?:C\\()?(", grouping, "|(?:year|month)\\((?:`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\\)|`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:, (Sum|Helmert))?\\)?\\[(.*)\\]$")
+coded_head <- paste0("^(?:C\\()?(", grouping, "|(?:year|month)\\((?:`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)\\)|`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)(?:, (Sum|Helmert))?\\)?\\[")
+coded <- paste0(coded_head, "(.*)\\]$")
 
 # A factor's column by its name, such as C(g, Sum)[S.a]: factor as written, column of the data, contrast, level. NULL: none.
 level_parts <- function(piece) {
@@ -109,6 +110,13 @@ coded_column <- function(parts, newdata, terms) {
   own <- match(parts$level, levels)
   value <- if (parts$contrast == "Sum") (place == own) - (place == 0) else own * (place == own) - (place < own)
   ifelse(is.na(cells), NA, value)
+}
+
+# What the question's offset and exposure add to the linear predictor of each row.
+offset_of <- function(query, newdata) {
+  cells <- function(name) if (is.null(name)) 0 else number_column(new_column(name, newdata), name)
+  total <- cells(query$offset)
+  rep_len(if (is.null(query$exposure)) total else total + log(cells(query$exposure)), nrow(newdata))
 }
 
 # Stops at a level that the fit has not. baselines: by column, the level without a term; NULL of earlier versions.

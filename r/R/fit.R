@@ -113,7 +113,7 @@ predict.reticent_fit <- function(object, newdata, type = c("link", "response"), 
   if (!is.null(object$result$levels)) stop("This model has a probability for each level: make them of coef().", call. = FALSE)
   check_levels(names(coef(object)), newdata, object$result$baselines)
   X <- design_of(names(coef(object)), newdata)
-  eta <- drop(X %*% coef(object))
+  eta <- drop(X %*% coef(object)) + offset_of(object$query, newdata)
   error <- sqrt(rowSums((X %*% vcov(object)) * X))
   used <- abs(X) %*% as.numeric(!estimable(object)) > 0
   eta[used] <- NA

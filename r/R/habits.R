@@ -57,9 +57,12 @@ profile.reticent_dataset <- function(fitted, ...) {
 # ---- emmeans: a grid of public values, made of the declared levels and the released medians (or the middle of the bounds).
 
 recover_data.reticent_fit <- function(object, data = NULL, ...) {
-  trms <- stats::delete.response(stats::terms(stats::as.formula(r_spelling(object$query$formula))))
+  added <- c(object$query$offset, sprintf("log(%s)", object$query$exposure))
+  model <- stats::as.formula(paste(c(r_spelling(object$query$formula), sprintf("offset(%s)", added)), collapse = " + "))
+  trms <- stats::delete.response(stats::terms(model))
   if (is.null(data)) data <- public_grid(asked_of(object), all.vars(trms), names(coef(object)))
-  structure(data, call = quote(reticent_fit()), terms = trms, predictors = all.vars(trms), responses = character())
+  # emmeans looks for a transformation of the response, such as log(y), in the call
+  structure(data, call = call("reticent_fit", formula = model), terms = trms, predictors = all.vars(trms), responses = character())
 }
 
 emm_basis.reticent_fit <- function(object, trms, xlev, grid, ...) {
@@ -67,7 +70,8 @@ emm_basis.reticent_fit <- function(object, trms, xlev, grid, ...) {
   X <- design_of(names(coef(object)), grid)
   list(
     X = X, bhat = unname(coef(object)), nbasis = matrix(NA), V = unname(vcov(object)),
-    dffun = function(k, dfargs) Inf, dfargs = list(), misc = list()
+    dffun = function(k, dfargs) Inf, dfargs = list(),
+    misc = if (is.null(object$result$family)) list() else emmeans::.std.link.labels(object$result[c("family", "link")], list())
   )
 }
 
@@ -82,7 +86,7 @@ public_grid <- function(dataset, names, terms) {
 public_values <- function(name, column, profile) {
   levels <- plain_vector(column$levels)
   if (length(levels)) return(factor(levels, levels))
-  if (identical(column$kind, "boolean")) return(factor(c("0", "1")))
+  if (identical(column$kind, "boolean")) return(c(0, 1))
   p <- plain_vector(profile$probabilities)
   quantiles <- plain_vector(profile$columns[[name]]$quantiles)
   at <- which(abs(p - 0.5) < 1e-9)

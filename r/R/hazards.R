@@ -34,7 +34,7 @@ autoplot.reticent_hazard_regression <- function(object, level = 0.95, ...) {
 }
 
 # Survival of new public persons, with intervals of the cumulative hazard's logarithm; nothing is charged.
-predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = 0, stratum = NULL) {
+predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = NULL, stratum = NULL) {
   if (inherits(fit, "reticent_several")) return(lapply(several(fit), predict_survival, newdata = newdata, times = times, level = level, offset = offset, stratum = stratum))
   if (!inherits(fit, "reticent_hazard_regression")) stop("predict_survival() takes a hazard regression.", call. = FALSE)
   cuts <- plain_vector(fit$result$cuts)
@@ -46,6 +46,7 @@ predict_survival <- function(fit, newdata, times = NULL, level = 0.95, offset = 
   check_levels(names(coef(fit)), newdata, fit$result$baselines)
   X <- design_of(names(coef(fit)), newdata)
   X <- X - rep(unlist(baseline$reference)[names(coef(fit))], each = nrow(X))
+  if (is.null(offset)) offset <- offset_of(fit$query, newdata)
   begins <- c(0, cuts[-length(cuts)])
   spent <- vapply(seq_along(cuts), function(j) pmin(pmax(times - begins[j], 0), cuts[j] - begins[j]), numeric(length(times)))
   spent <- matrix(spent, length(times)) * rep(plain_vector(baseline$hazards), each = length(times))

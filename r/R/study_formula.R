@@ -78,8 +78,8 @@ one_place <- function(names, text) {
 
 # The places of a term's columns; the intercept, in the first place, is none.
 term_places <- function(names, text) {
-  wanted <- split_outside(plain_term(text), ":")
-  fits <- vapply(names, function(name) pieces_match(wanted, sort_plain(name)), NA)
+  wanted <- term_pieces(text)
+  fits <- vapply(names, function(name) pieces_match(wanted, sort(term_pieces(name), method = "radix")), NA)
   places <- setdiff(which(unname(fits)), 1L)
   if (!length(places)) {
     invalid_formula(trimws(text), " is not in this study; its columns are ", paste(names[-1], collapse = ", "), ".")
@@ -87,7 +87,11 @@ term_places <- function(names, text) {
   places
 }
 
-sort_plain <- function(name) sort(split_outside(plain_term(name), ":"), method = "radix")
+term_pieces <- function(name) {
+  pieces <- split_term(trimws(name))
+  if (is.null(pieces)) invalid_formula("Close every bracket and quote of the formula.")
+  trimws(vapply(pieces, plain_term, "", USE.NAMES = FALSE))
+}
 
 # Whether each factor is one of the pieces, or all levels of it, and no piece is left.
 pieces_match <- function(wanted, pieces) {
@@ -139,7 +143,7 @@ signed_items <- function(text) {
       next
     }
     if (nzchar(trimws(item))) items <- c(items, list(list(sign = sign, item = trimws(item))))
-    else if (length(items) || character == "+") invalid_formula("A term is missing beside a '+' or '-' of the formula.")
+    else if (character == "+" || sign == "-") invalid_formula("A term is missing beside a '+' or '-' of the formula.")
     sign <- character
     item <- ""
   }

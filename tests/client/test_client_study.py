@@ -13,6 +13,7 @@ import statsmodels.api as sm
 from scipy.stats import chi2
 
 from reticent import InvalidFormula, NotEstimable
+from reticent._study.formula import Columns
 from reticent_server.kinds.study.kind import Study as Question
 from support.client.studies import NAMES, result_of
 from support.kinds.studies import read
@@ -461,3 +462,13 @@ def test_contrasts_and_joined_levels_are_named_as_the_study_s_columns(table: Any
 def test_a_column_that_is_named_twice_is_refused(study: Any, analysis: str, named: Any) -> None:
     with pytest.raises(InvalidFormula, match="must all be different"):
         getattr(study, analysis)(*named)
+
+
+def test_columns_of_any_level_and_a_minus_behind_a_plus() -> None:
+    columns = Columns(["Intercept", "q[Don't know]", "q[low (a]", "x", "x:q[low (a]"])
+    assert columns.places("C(q)") == (1, 2)
+    assert columns.places("q:x") == (4,)
+    found = columns.specification("x ~ q + -1")
+    assert (found.terms, found.intercept) == ((1, 2), False)
+    with pytest.raises(InvalidFormula, match="missing"):
+        columns.specification("x ~ -+q")

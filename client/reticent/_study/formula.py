@@ -179,9 +179,11 @@ def _signed(text: str) -> list[tuple[str, str]]:
         if character in "+-" and depth == 0:
             if item.strip():
                 items.append((sign, item.strip()))
-            elif items or character == "+":
+                sign, item = character, ""
+            elif character == "+" or sign == "-":
                 raise InvalidFormula("A term is missing beside a '+' or '-' of the formula.")
-            sign, item = character, ""
+            else:  # a sign of the first term, or of the term behind a plus: x + -1 is x - 1
+                sign = character
         else:
             item += character
     if not item.strip():

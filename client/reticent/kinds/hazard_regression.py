@@ -123,9 +123,9 @@ class HazardResults(RegressionResults):
         times: increasing, at most the last of the cuts; without them the cuts. Intervals are those
         of the cumulative hazard's logarithm, of persons and noise together. offset: what is added
         to the persons' log hazards, of each or of all: of a fit with `offset` its column's value,
-        of one with `exposure` its logarithm; None: those of the frame's column. stratum: of
-        a fit with strata, the level whose baseline it is. Raises ValueError for other times or levels, InvalidFormula for data that
-        lack a column.
+        of one with `exposure` its logarithm; None: those of the frame's column. stratum: of a fit
+        with strata, the level whose baseline it is. Raises ValueError for other times or levels,
+        InvalidFormula for data that lack a column.
         """
         at = self.cuts if times is None else np.array(times, dtype=np.float64)
         if not len(at) or at[0] < 0 or at[-1] > self.cuts[-1] or (np.diff(at) < 0).any():

@@ -186,6 +186,51 @@ test_that("marginal means are made on public values", {
   expect_equal(found$SE, sqrt(c(0.1^2 + 9 * 0.2^2, 0.1^2 + 9 * 0.2^2 + 0.3^2)))
 })
 
+counted <- function(...) {
+  fit <- released("glm", result_of(c(1, 2, 3), family = "poisson", link = "log"), ...)
+  fit$query$formula <- "k ~ x + C(g)"
+  fit
+}
+
+test_that("predictions count the offset and the exposure", {
+  new <- data.frame(x = c(0.5, 1), g = c("a", "b"), o = c(2, 3))
+  expect_equal(predict(counted(offset = "o"), new), 1 + 2 * new$x + c(0, 3) + new$o)
+  expect_equal(predict(counted(exposure = "o"), new, type = "response"), exp(1 + 2 * new$x + c(0, 3)) * new$o)
+  expect_error(predict(counted(exposure = "o"), new[c("x", "g")]), "no column o")
+})
+
+test_that("a number that is a text or a factor is refused, and a date is a number of days", {
+  fit <- released("linear_regression", result_of(c(1, 2, 3)))
+  for (x in list("20000", factor("20000"), "2020")) expect_error(predict(fit, data.frame(x = x, g = "a")), "x holds texts or levels")
+  for (x in list("1970-01-03", factor("1970-01-03"), as.Date("1970-01-03"), 2)) expect_equal(predict(fit, data.frame(x = x, g = "b")), 8)
+  expect_true(is.na(predict(fit, data.frame(x = NA_character_, g = "b"))))
+})
+
+test_that("a level may be any text", {
+  for (level in c("Don't know", "5\" pipe", "low (a", "a: b", "[c]")) {
+    result <- result_of(c(1, 2, 3))
+    result$terms <- list("Intercept", "x", paste0("x:C(g)[", level, "]"))
+    fit <- released("linear_regression", result)
+    expect_equal(predict(fit, data.frame(x = 2, g = c(level, "a"))), c(11, 5))
+    expect_equal(rownames(anova(fit)), c("x", "x:C(g)"))
+  }
+})
+
+test_that("emmeans transforms back what the fit transforms, and counts the exposure", {
+  skip_if_not_installed("emmeans")
+  shown <- function(fit) capture.output(print(emmeans::emmeans(fit, ~g)))
+  logged <- released("linear_regression", result_of(c(1, 2, 3)))
+  logged$query$formula <- "log(y) ~ x + C(g)"
+  expect_match(shown(logged), "log (not the response) scale", fixed = TRUE, all = FALSE)
+  found <- as.data.frame(emmeans::emmeans(logged, ~g, type = "response"))
+  expect_equal(found$response, exp(c(7, 10)))
+  rates <- counted()
+  expect_match(shown(rates), "log (not the response) scale", fixed = TRUE, all = FALSE)
+  expect_equal(as.data.frame(emmeans::emmeans(rates, ~g, type = "response"))$rate, exp(c(7, 10)))
+  expect_equal(as.data.frame(emmeans::emmeans(counted(exposure = "y"), ~g, type = "response"))$rate, 5 * exp(c(7, 10)))
+  expect_equal(as.data.frame(emmeans::emmeans(counted(offset = "y"), ~g))$emmean, 5 + c(7, 10))
+})
+
 test_that("a fit is drawn by ggplot2 and tidied by broom", {
   skip_if_not_installed("ggplot2")
   fit <- released("linear_regression", result_of(c(1, 2, 3)))

@@ -161,6 +161,14 @@ test_that("what Python refuses is refused in the same words", {
   }
 })
 
+test_that("a study's columns may have any levels, and a plus may stand before a minus", {
+  names <- c("Intercept", "q[Don't know]", "q[low (a]", "x", "x:q[low (a]")
+  expect_equal(reticent:::term_places(names, "C(q)"), 2:3)
+  expect_equal(reticent:::term_places(names, "q:x"), 5L)
+  expect_equal(reticent:::read_sum(names, "x + -1"), list(places = 4L, intercept = FALSE))
+  expect_error(reticent:::read_sum(names, "x - +q"), "missing")
+})
+
 test_that("a study's fit is a fit, for nothing", {
   study <- study_named("whole")
   fit <- study_ols(study, log(price) ~ size + I(size^2) + factor(town))
