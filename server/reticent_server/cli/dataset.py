@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reticent_server.catalog.json_values import policy_to_json, profile_to_json, schema_to_json
+from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli.common import (
     JsonFlag,
     command,
@@ -29,7 +30,7 @@ from reticent_server.cli.common import (
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
 from reticent_server.domain.reading import Reading, read_reading
 from reticent_server.domain.roles import Act
-from reticent_server.domain.schema import Column
+from reticent_server.domain.schema import USUAL_MARKERS, Column
 from reticent_server.domain.source import LinkedTables, Source
 from reticent_server.errors import CuratorError
 from reticent_server.opening import open_approvals, open_books, open_catalog
@@ -102,6 +103,7 @@ def load(
     """Load a private file as the current version of a data set."""
     from reticent_server.cli.dataset_load import load_dataset  # noqa: PLC0415
 
+    _tell(schema, as_json=as_json)
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Loading {file.name}", total=1.0)
         loaded = load_dataset(
@@ -215,6 +217,7 @@ def register(
     settings = Settings()
     known_url = url or (settings.source_url if table else None)
     place = SourcePlace(url=known_url, table=table, order=tuple(order or ()), parquet=parquet)
+    _tell(schema, as_json=as_json)
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(f"Checking {name}", total=1.0)
         registered = register_dataset(
@@ -229,6 +232,14 @@ def register(
             progress=lambda done: bar.update(task, completed=done),
         )
     _show_version(registered, "Registered", as_json=as_json)
+
+
+def _tell(schema: Path, *, as_json: bool) -> None:
+    """Shows, before a row is read, what analysts will be told of each column."""
+    columns = read_schema(schema).columns
+    if not as_json:
+        rows = [_column_row(column) for column in columns]
+        show(rows, as_json=False, title="Analysts will be told of each column")
 
 
 def _show_version(loaded: "LoadedVersion", title: str, *, as_json: bool) -> None:
@@ -327,7 +338,11 @@ def _column_row(column: Column) -> dict[str, Any]:
         "lower": None if column.levels else _shown_bound(column, column.lower),
         "upper": None if column.levels else _shown_bound(column, column.upper),
         "levels": _listed(column.levels),
-        "missing": _listed(repr(marker) for marker in column.missing),
+        "missing": (
+            f"the usual {len(USUAL_MARKERS)}"
+            if column.missing == USUAL_MARKERS
+            else _listed(repr(marker) for marker in column.missing)
+        ),
         "label": column.label,
     }
 
@@ -588,16 +603,18 @@ def _show_understood(proposal: "Proposal") -> None:
     )
     err.print(f"Rows looked at: {proposal.rows}, {all_of_it}.", markup=False)
     table = Table(title="First rows (private: for the curator only)", title_justify="left")
-    for name in ("column", "kind", "missing", "first rows"):
+    for name in ("column", "kind", "missing cells found", "first rows"):
         table.add_column(name, overflow="fold")
     for column in proposal.columns:
         kind = f"{column.kind or 'cannot be loaded'}{' ' + column.form if column.form else ''}"
-        missing = ", ".join(repr(text) for text in column.missing)
+        kind += f" ({said})" if (said := column.seen or (column.idle and "left out")) else ""
+        missing = ", ".join(repr(text) for text in column.found)
         cells = " · ".join(proposal.of(column.source))
         table.add_row(*(Text(text) for text in (column.source, kind, missing, cells)))
     err.print(table)
     for column in proposal.columns:
-        if column.warning:
-            err.print(f"Column {column.source}: {column.warning}.", markup=False)
+        for said in (column.idle and f"left out of the draft: {column.idle}", column.warning):
+            if said:
+                err.print(f"Column {column.source}: {said}.", markup=False)
     for question in proposal.questions:
         err.print(f"To be answered, with --read: {question}", markup=False)

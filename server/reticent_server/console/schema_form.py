@@ -14,7 +14,7 @@ from typing import Any
 from reticent_server.catalog.schema_file import parse_schema
 from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.reading import KEYS, Reading, read_reading
-from reticent_server.domain.schema import Schema
+from reticent_server.domain.schema import USUAL_MARKERS, Schema
 from reticent_server.errors import CuratorError
 from reticent_server.intake.staged import ProposedColumn
 from reticent_server.intake.versions import checked
@@ -89,7 +89,7 @@ def proposed_fields(columns: Sequence[ProposedColumn]) -> dict[str, str]:
 
 def _proposed_parts(column: ProposedColumn) -> dict[str, str]:
     return {
-        "use": "" if column.is_idle else "yes",
+        "use": "" if column.idle else "yes",
         "name": column.name,
         "label": column.label,
         "kind": column.kind or "",
@@ -124,6 +124,9 @@ def check(columns: Sequence[ProposedColumn], fields: Fields) -> CheckedForm:
     chosen = [i for i, c in enumerate(columns) if c.kind and fields.get(f"c{i}.use") == "yes"]
     parts = _parts(fields)
     bodies = {i: _body(columns[i], parts.get(f"c{i}", {})) for i in chosen}
+    for i, (_, body) in bodies.items():
+        if columns[i].source == fields.get("unit") and body.get("missing") == list(USUAL_MARKERS):
+            del body["missing"]  # what is proposed for every column, and cannot be for the unit's
     errors: dict[int, str] = {}
     names: set[str] = set()
     for i, (name, body) in bodies.items():

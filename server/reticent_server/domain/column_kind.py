@@ -114,7 +114,7 @@ TRAITS: Mapping[ColumnKind, ColumnTraits] = {
     ColumnKind.BOOLEAN: ColumnTraits(
         keys=("kind", "label", "from", "true", "false", "missing"),
         draft="kind: boolean{source}{missing}",
-        cell="one of true, false, yes, no, 1, 0",
+        cell="a word for true or false, such as yes, no, 1, 0",
         heading="True or false",
     ),
 }

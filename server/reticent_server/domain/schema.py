@@ -20,15 +20,18 @@ WEIGHT = "weight"
 """The one role that a column can have: a survey weight."""
 
 
-BOOLEAN_TEXTS: Mapping[str, float] = {
-    "true": 1.0,
-    "yes": 1.0,
-    "1": 1.0,
-    "false": 0.0,
-    "no": 0.0,
-    "0": 0.0,
-}
+_TRUE = ("true", "yes", "1", "y", "ja", "oui", "sí", "si", "sì", "sim", "wahr", "vrai")
+_FALSE = ("false", "no", "0", "n", "nein", "non", "não", "nao", "nee", "nej", "falsch", "faux")
+BOOLEAN_TEXTS: Mapping[str, float] = dict.fromkeys(_TRUE, 1.0) | dict.fromkeys(_FALSE, 0.0)
 """The cell texts of a boolean column, in lower case, and what they store."""
+
+USUAL_MARKERS = (
+    *("", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", ".", "-", "?", "#N/A"),
+    *("unknown", "Unknown", "missing", "Missing", "k.A.", "k. A.", "unbekannt"),
+)
+"""What a draft proposes as texts of missing cells, for every column alike: which of them stand in a
+file is private, and what a schema declares need not occur.
+"""
 
 
 @dataclass(frozen=True, slots=True)

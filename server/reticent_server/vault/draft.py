@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A first draft of a schema, from what is understood of a private file.
 
-Kinds and missing markers are proposed; bounds and levels are left open, because whatever the schema
-says is published: bounds read off the data would tell everybody its smallest and largest values.
+A schema is published, so a draft says nothing that a single cell decides. Kinds are what most cells
+of a column are, the texts of missing cells one list for all columns, and bounds and levels are
+left open. What was found in the cells besides is told to the curator alone, beside the draft.
 Labels of the file's own dictionary (SPSS, Stata, SAS) are a codebook and no data: they become
 levels.
 """
@@ -10,14 +11,15 @@ levels.
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.dates import ISO_DATES
 from reticent_server.domain.reading import UNSAID, Reading
+from reticent_server.domain.schema import USUAL_MARKERS
 from reticent_server.vault.column_scan import MANY, ColumnScan
 from reticent_server.vault.understanding import ScannedColumn, Understood, two_forms, understand
 
@@ -35,10 +37,12 @@ _INTRODUCTION = """\
 # columns: derive: {{income_k: "income / 1000"}}.
 # Bounds of dates are dates: lower: 2010-01-01.
 # `file` says how the file is read, as it was understood: change it where it is wrong.
-# `missing` lists the texts of missing cells, as they were found; columns with missing cells need
-# them.
+# `missing` lists texts that mean a missing cell: the same list for every column, whatever the file
+# holds. Delete it where no cell can be missing: medians and a few other kinds ask for that.
+# Numbers are drafted as numeric: write integer where a variable is whole by its definition (years,
+# counts), and boolean, without bounds, for flags of 0 and 1.
 # `label` is what the file calls a column: it is published, so read it as you read the names.
-# Delete the columns that analysts do not need: they are then not loaded.
+# Delete the columns that analysts do not need: they are then not loaded. Identifiers are left out.
 """
 _OPEN: Mapping[ColumnKind, str] = {kind: kind.traits.draft for kind in ColumnKind}
 _MIXED = (
@@ -46,6 +50,27 @@ _MIXED = (
     "categories, each is a level. Write them alike, or say another decimal sign or sign between "
     "thousands"
 )
+_FEW = 0.05
+"""Share of a column's rows that hold a cell, below which its kind is not known; and of its cells
+that differ, from which a column that is named like an identifier is one: of wards it is not."""
+
+_NAMES = 0.95
+"""Share of different texts that makes a column one of names, in which a few may stand twice."""
+
+_PERSONS = 20
+"""Different texts that are at least needed for that: fewer may be levels."""
+
+_IDENTIFIER = re.compile(
+    r"(?:(?:^|[^A-Za-z])(?i:ids?|uuid|guid|identifier|mrn|pid|n[ro]\.?|nummer)"
+    r"|(?i:(?:subj|patient|pat|person|case|record|customer|user|client|member)(?:id|nr|no)"
+    r"|kennung|kennziffer|fallnummer|patientennummer|personnummer)"
+    r"|[a-z]I[dD])\W*$"
+)
+"""How columns are named that tell persons or records apart."""
+
+_SHOWN, _LONGEST = 3, 40
+"""Texts of a warning, and characters of each."""
+
 DATE: Literal["date"] = "date"
 _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 
@@ -54,9 +79,11 @@ _OPEN_DATE = "kind: date{source}{form}, lower: , upper: {missing}"
 class ProposedColumn:
     """A column of a file, as a schema may declare it. source: its name in the file. kind: as the
     schema file names it, None where cells of its type cannot be loaded. form: of dates, strptime's;
-    empty where it must be asked, and then `forms` has both. missing: texts of missing cells.
-    levels: (label, codes) of the file's dictionary, and label what it calls the column. is_idle:
-    whether it has no cells, or too many texts for levels. warning: what the kind does not tell.
+    empty where it must be asked, and then `forms` has both. missing: texts of missing cells, the
+    usual ones. levels: (label, codes) of the file's dictionary, and label what it calls the column.
+    idle: why it is left out, unless the curator takes it in. For the curator alone, as they are
+    private: found, the texts of missing cells in the file; seen, what the cells are besides their
+    kind; warning, what does not fit it.
     """
 
     source: str
@@ -67,7 +94,9 @@ class ProposedColumn:
     missing: tuple[str, ...] = ()
     levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     label: str = ""
-    is_idle: bool = False
+    idle: str = ""
+    found: tuple[str, ...] = ()
+    seen: str = ""
     warning: str = ""
 
 
@@ -92,7 +121,7 @@ class Proposal:
 
 
 def propose(path: Path, said: Reading = UNSAID) -> Proposal:
-    """The columns of a file, with names and kinds that fit all cells that were looked at. Raises
+    """The columns of a file, with names and kinds that fit most cells that were looked at. Raises
     CuratorError.
     """
     known = understand(path, said)
@@ -106,59 +135,114 @@ def propose(path: Path, said: Reading = UNSAID) -> Proposal:
 
 def _proposed(column: ScannedColumn, names: Mapping[str, str], known: Understood) -> ProposedColumn:
     file, scan = column.file, column.scan
-    source, missing = file.name, scan.missing()
-    if file.has_missing and "" not in missing:
-        missing = ("", *missing)
     codes = {code for _, each in file.levels for code in each}
-    if file.levels and scan.texts <= codes:
-        kept = ProposedColumn(source, names[source], ColumnKind.CATEGORICAL, label=file.label)
-        return replace(kept, missing=missing, levels=file.levels)
-    kind, forms = _kind(scan, known.reading)
-    form = forms[0] if len(forms) == 1 else ""
-    idle = kind is ColumnKind.CATEGORICAL and (not scan.has_cells or len(scan.texts) > MANY)
+    levels = file.levels if len(scan.texts - codes) <= len(codes) else ()
+    kind, forms = (ColumnKind.CATEGORICAL, ()) if levels else _kind(scan, known.reading)
+    open_forms = forms if len(forms) > 1 else ()
     return ProposedColumn(
-        source,
-        names[source],
+        file.name,
+        names[file.name],
         kind,
-        form,
-        forms if len(forms) > 1 else (),
-        missing,
-        label=file.label,
-        is_idle=idle,
-        warning=_MIXED if kind is ColumnKind.CATEGORICAL and _is_of_numbers(scan) else "",
+        forms[0] if len(forms) == 1 else "",
+        open_forms,
+        tuple(text for text in USUAL_MARKERS if text not in codes),
+        levels,
+        file.label,
+        _idle(file.name, scan, kind) if not levels else "",
+        scan.missing(known.reading.numbers),
+        _seen(scan, kind, known.reading),
+        "; ".join(_warnings(column, kind, codes if levels else None, known.reading)),
     )
 
 
-def _is_of_numbers(scan: ColumnScan) -> bool:
-    """Whether its texts are numbers, which the file's way of writing them does not read."""
-    return scan.has_cells and not scan.is_typed and scan.is_numbers
+def _idle(name: str, scan: ColumnScan, kind: ColumnKind | Literal["date"] | None) -> str:
+    """Why a column is not loaded unless it is chosen."""
+    if _is_empty(scan):
+        return "no cells, or hardly any"
+    named = re.search(_IDENTIFIER, name) and scan.different > _FEW * scan.cells
+    apart = kind is ColumnKind.CATEGORICAL and _NAMES * scan.cells <= scan.different
+    apart = apart and scan.different >= _PERSONS
+    if kind not in {DATE, ColumnKind.BOOLEAN} and (named or scan.is_enumeration or apart):
+        return "an identifier; if it is of persons, it can be the unit"
+    if kind is ColumnKind.CATEGORICAL and len(scan.texts) > MANY:
+        return f"more than {MANY} different texts"
+    return ""
+
+
+def _is_empty(scan: ColumnScan) -> bool:
+    return not scan.has_cells or scan.cells < _FEW * scan.rows
+
+
+def _seen(scan: ColumnScan, kind: ColumnKind | Literal["date"] | None, reading: Reading) -> str:
+    """What the cells are besides their kind: the curator knows whether it is so by definition."""
+    if kind is not ColumnKind.NUMERIC or not scan.numbers:
+        return ""
+    numbers = scan.numbers.get(reading.numbers) or next(iter(scan.numbers.values()))
+    if numbers.flags == numbers.cells:
+        return "0 and 1 alone: boolean, if it is a flag by definition"
+    return "whole numbers: integer, if they are so by definition" if numbers.is_whole else ""
+
+
+def _warnings(
+    column: ScannedColumn,
+    kind: ColumnKind | Literal["date"] | None,
+    codes: Collection[str] | None,
+    reading: Reading,
+) -> Iterator[str]:
+    """codes: of the file's dictionary, where they are the levels."""
+    scan = column.scan
+    if codes is not None:
+        if scan.texts - set(codes):
+            yield f"cells without a label, such as {_quoted(sorted(scan.texts - set(codes)))}"
+        return
+    if kind is ColumnKind.CATEGORICAL and scan.has_cells and not scan.is_typed and scan.is_numbers:
+        yield _MIXED
+    fitting = {
+        ColumnKind.NUMERIC: scan.cells_in(reading.numbers),
+        ColumnKind.BOOLEAN: scan.words,
+        DATE: scan.cells_in(scan.forms[0]) if scan.forms else scan.cells,
+    }
+    foreign = scan.cells - fitting.get(kind or "", scan.cells)
+    if foreign > 0 and not scan.is_typed and reading.decimal is not None:
+        such = f", such as {_quoted(scan.foreign)}" if scan.foreign else ""
+        yield f"{foreign} of the cells looked at are something else{such}: the load names them"
+    if rare := [text for text in scan.missing(reading.numbers) if text not in USUAL_MARKERS]:
+        yield (
+            f"{_quoted(rare)} may stand for missing cells: add it to `missing` if the codebook "
+            "says so"
+        )
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return ", ".join(repr(text[:_LONGEST]) for text in texts[:_SHOWN])
 
 
 def _kind(
     scan: ColumnScan, reading: Reading
 ) -> tuple[ColumnKind | Literal["date"] | None, tuple[str, ...]]:
-    """The narrowest kind that takes every cell, and of dates the formats among which must be
-    chosen.
+    """The kind of most cells, and of dates the formats among which must be chosen. Numbers are
+    numeric: that all of them are whole would be told by a single cell.
     """
     if not scan.loads:
         return None, ()
+    if _is_empty(scan):
+        return ColumnKind.CATEGORICAL, ()
     if scan.is_date:
         return DATE, (ISO_DATES,)
-    if scan.has_cells and scan.is_boolean:
+    if scan.is_boolean:
         return ColumnKind.BOOLEAN, ()
-    numbers = reading.numbers in scan.styles or (reading.decimal is None and scan.styles)
-    if scan.has_cells and numbers:
-        return (ColumnKind.INTEGER if scan.is_whole else ColumnKind.NUMERIC), ()
+    if reading.numbers in scan.styles or (reading.decimal is None and scan.styles):
+        return ColumnKind.NUMERIC, ()
     forms = _forms(scan, reading)
     return (DATE if forms else ColumnKind.CATEGORICAL), forms
 
 
 def _forms(scan: ColumnScan, reading: Reading) -> tuple[str, ...]:
-    """The first format that fits all cells, both where day and month cannot be distinguished, and
-    none for no dates."""
+    """The format of most cells, both where day and month cannot be distinguished, and none for no
+    dates."""
     both = two_forms(scan)
     if both is None:
-        return scan.forms[:1] if scan.has_cells else ()
+        return scan.forms[:1]
     chosen = {"day-first": both[:1], "month-first": both[1:]}
     return chosen.get(reading.dates or "", both)
 
@@ -223,11 +307,9 @@ def _line(column: ProposedColumn) -> str:
     }
     body = _OPEN_DATE if column.kind == DATE else _OPEN[ColumnKind(column.kind)]
     line = f"{key}: {{{body.format(**parts)}}}"
-    remarks = [f"format: {' or '.join(column.forms)}"] if column.forms else []
-    remarks += [column.warning] if column.warning else []
-    remark = f"  # {'; '.join(' '.join(r.split()) for r in remarks)}" if remarks else ""
-    if column.is_idle:
-        return f"  # {line}{remark}  # no cells, or more than {MANY} different texts: left out\n"
+    remark = f"  # format: {' or '.join(column.forms)}" if column.forms else ""
+    if column.idle:
+        return f"  # {line}{remark}  # left out: {column.idle}\n"
     return f"  {line}{remark}\n"
 
 

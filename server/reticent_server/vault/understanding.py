@@ -142,7 +142,7 @@ def _styled(known: Reading, style: NumberStyle) -> Reading:
 def number_style(
     path: Path, known: Reading, scans: Sequence[ColumnScan]
 ) -> tuple[NumberStyle | None, str]:
-    """(the style in which most columns are numbers, ""), or (None, what must be asked); (None, "")
+    """(the style in which most cells are numbers, ""), or (None, what must be asked); (None, "")
     for typed numbers.
     """
     if not reader_of(path, known).has_texts:
@@ -151,7 +151,7 @@ def number_style(
         return known.numbers, ""
     styles = [s for s in STYLES if known.thousands in {None, s.thousands}]
     numeric = [scan for scan in scans if scan.has_cells and scan.styles]
-    fits = {style: sum(style in scan.styles for scan in numeric) for style in styles}
+    fits = {style: sum(scan.cells_in(style) for scan in numeric) for style in styles}
     best = [style for style in styles if fits[style] == max(fits.values(), default=0)]
     style = best[0] if best else PLAIN
     if style == _COMMA and _COMMA_GROUPS in best:
@@ -166,7 +166,9 @@ def _is_either(numeric: Sequence[ColumnScan]) -> bool:
     for sure.
     """
     pointed = [scan for scan in numeric if "." in scan.signs]
-    return bool(pointed) and all(_POINT_GROUPS in scan.styles for scan in pointed)
+    return bool(pointed) and all(
+        scan.cells_in(_POINT_GROUPS) == scan.cells_in(PLAIN) for scan in pointed
+    )
 
 
 def _day_order(scanned: Sequence[ScannedColumn], known: Reading) -> tuple[str | None, str]:
@@ -174,8 +176,8 @@ def _day_order(scanned: Sequence[ScannedColumn], known: Reading) -> tuple[str | 
     both = [c.file.name for c in scanned if two_forms(c.scan)]
     if known.dates is not None or not both:
         return known.dates, ""
-    day = any(set(DAY_FIRST) & set(c.scan.forms) for c in scanned if _is_decided(c.scan))
-    month = any(set(DAY_FIRST.values()) & set(c.scan.forms) for c in scanned if _is_decided(c.scan))
+    decided = {c.scan.forms[0] for c in scanned if _is_decided(c.scan)}
+    day, month = bool(decided & set(DAY_FIRST)), bool(decided & set(DAY_FIRST.values()))
     if day != month:
         return ("day-first" if day else "month-first"), ""
     return None, _DATES.format(", ".join(both))
@@ -186,10 +188,14 @@ def _is_decided(scan: ColumnScan) -> bool:
 
 
 def two_forms(scan: ColumnScan) -> tuple[str, str] | None:
-    """The form with the day first and the one with the month first, where both fit all cells."""
-    if not scan.has_cells or scan.styles:
+    """The form with the day first and the one with the month first, where both fit the same cells,
+    which are most.
+    """
+    if scan.styles or not scan.forms:
         return None
-    return next(((d, m) for d, m in DAY_FIRST.items() if d in scan.forms and m in scan.forms), None)
+    count = scan.cells_in(scan.forms[0])
+    pairs = DAY_FIRST.items()
+    return next(((d, m) for d, m in pairs if scan.cells_in(d) == scan.cells_in(m) == count), None)
 
 
 def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequence[str]) -> Reading:

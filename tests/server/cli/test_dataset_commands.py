@@ -106,9 +106,12 @@ def test_load_counts_what_it_clips_for_the_curator() -> None:
         "clipped": {"price": 2, "grade": 0},
     }
     tables, _ = run("dataset", "load", "houses", "rows.csv", "--schema", "s.yaml")
-    assert "values clipped" in tables
-    assert "price" in tables
-    assert "grade" not in tables
+    before, _, after = tables.partition("Loaded")
+    assert "Analysts will be told of each column" in before
+    assert all(word in before for word in ("price", "grade", "a, b", "'NA'"))
+    assert "values clipped" in after
+    assert "price" in after
+    assert "grade" not in after
 
 
 @pytest.mark.slow
@@ -214,18 +217,20 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reticent_server.intake.looking.in_cell", directly)
-    csv_file(folder, "id,x,Total $,sex,yes,ok\n1,0.5,1,m,NA,no\n2,,2,f,3.25,yes\n", "d.csv")
-    text, _ = run("dataset", "schema", "d.csv")
-    assert "id: {kind: integer, lower: , upper: }" in text
-    assert 'x: {kind: numeric, lower: , upper: , missing: [""]}' in text
-    assert 'Total: {kind: integer, from: "Total $", lower: , upper: }' in text
-    assert "sex: {kind: categorical, levels: []}" in text
+    csv_file(folder, "k,x,Total $,sex,yes,ok\n1,0.5,1,m,NA,no\n2,,2,f,3.25,yes\n", "d.csv")
+    text, told = run("dataset", "schema", "d.csv")
+    assert 'k: {kind: numeric, lower: , upper: , missing: ["", "NA",' in text
+    assert 'x: {kind: numeric, lower: , upper: , missing: ["", "NA",' in text
+    assert 'Total: {kind: numeric, from: "Total $", lower: , upper: , missing:' in text
+    assert "sex: {kind: categorical, levels: [], missing:" in text
     assert '"yes": {kind: numeric' in text
-    assert "ok: {kind: boolean}" in text
+    assert "ok: {kind: boolean, missing:" in text
+    assert "whole numbers" in told
+    assert "whole numbers" not in text
     assert not any(cell in text.split("columns:\n")[1] for cell in ("0.5", "3.25", "m,", "f]"))
     (folder / "draft.yaml").write_text(text)
     open_places = (
-        "Fill in lower and upper of id, x, Total, yes, and levels of sex. They are published"
+        "Fill in lower and upper of k, x, Total, yes, and levels of sex. They are published"
     )
     with pytest.raises(CuratorError, match=open_places):
         read_schema(folder / "draft.yaml")
@@ -235,7 +240,7 @@ def test_a_draft_leaves_bounds_and_levels_to_the_curator(
     columns = {"k": [1], "x": [0.5], "g": ["u"], "b": [True], "t": [pa.scalar(1, pa.time32("s"))]}
     pq.write_table(pa.table(columns), folder / "d.parquet")
     drafted = run_json("dataset", "schema", "d.parquet")["schema"]
-    for line in ("k: {kind: integer", "x: {kind: numeric", "g: {kind: cat", "b: {kind: boolean}"):
+    for line in ("k: {kind: numeric", "x: {kind: numeric", "g: {kind: cat", "b: {kind: boolean,"):
         assert line in drafted
     assert "# t: its type cannot be loaded" in drafted
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The schema's form says what a schema file says."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.console.schema_form import check, proposed_fields
-from reticent_server.domain.schema import ColumnKind
+from reticent_server.domain.schema import USUAL_MARKERS, ColumnKind
 from reticent_server.intake.versions import checked
 from reticent_server.vault.draft import propose
 
@@ -72,17 +73,32 @@ def test_a_form_is_a_schema_file(file: Path, tmp_path: Path) -> None:
 def test_a_proposal_leaves_bounds_and_levels_open(file: Path) -> None:
     """They are published: a value of the file must not become one by pressing a button."""
     fields = proposed_fields(propose(file).columns)
-    assert {name for name in fields if name.startswith("c1.")} == {"c1.use", "c1.name", "c1.kind"}
+    parts = {"use", "name", "kind", "missing", "empty"}
+    assert {name for name in fields if name.startswith("c1.")} == {f"c1.{part}" for part in parts}
+    assert len({fields[f"c{i}.missing"] for i in range(5)}) == 1
     assert fields["c1.name"] == "edu_num"
     assert [fields[f"c{i}.kind"] for i in range(5)] == [
-        ColumnKind.INTEGER,
-        ColumnKind.INTEGER,
+        ColumnKind.NUMERIC,
+        ColumnKind.NUMERIC,
         ColumnKind.BOOLEAN,
-        ColumnKind.INTEGER,
-        ColumnKind.INTEGER,
+        ColumnKind.NUMERIC,
+        ColumnKind.NUMERIC,
     ]
     assert not {"39", "10115", "2020"} & set(fields.values())
     assert sorted(check(propose(file).columns, fields).errors) == [0, 1, 3, 4]
+
+
+def test_the_units_column_is_proposed_without_missing_texts(file: Path) -> None:
+    """As it cannot have any; those that somebody writes are refused, as ever."""
+    columns = propose(file).columns
+    fields = FIELDS | {
+        name: text for name, text in proposed_fields(columns).items() if "c3" in name
+    }
+    fields |= {"c3.kind": "categorical", "c3.levels": "a\nb"}
+    form = check(columns, fields)
+    assert form.schema is not None
+    assert [bool(column.missing) for column in form.schema.columns] == [True, False, False, False]
+    assert "names the unit" in check(columns, fields | {"c3.missing": "x"}).problem
 
 
 def test_a_label_of_the_file_is_proposed_and_the_curator_has_the_last_word(file: Path) -> None:
@@ -144,14 +160,16 @@ def test_dates_and_derived_columns_are_what_a_schema_file_says(tmp_path: Path) -
     bounds = {"c0": ("1900-01-01", "2020-12-31"), "c1": ("20", "300"), "c2": ("1", "2.5")}
     for name, (lower, upper) in bounds.items():
         fields |= {f"{name}.lower": lower, f"{name}.upper": upper}
-    (tmp_path / "s.yaml").write_text("""
+    (tmp_path / "s.yaml").write_text(
+        """
 unit: row
 columns:
-  born: {kind: date, format: "%d.%m.%Y", lower: 1900-01-01, upper: 2020-12-31}
-  kg: {kind: integer, lower: 20, upper: 300}
-  m: {kind: numeric, lower: 1, upper: 2.5}
+  born: {kind: date, format: "%d.%m.%Y", lower: 1900-01-01, upper: 2020-12-31, missing: LIST}
+  kg: {kind: numeric, lower: 20, upper: 300, missing: LIST}
+  m: {kind: numeric, lower: 1, upper: 2.5, missing: LIST}
 derive: {bmi: "kg / (m * m)"}
-""")
+""".replace("LIST", json.dumps(USUAL_MARKERS))
+    )
     assert check(columns, fields).schema == checked(read_schema(tmp_path / "s.yaml"))
     assert check(columns, fields | {"derive": "bmi"}).problem
     assert "derive" in check(columns, fields | {"derive": "bmi = kg / nobody"}).problem

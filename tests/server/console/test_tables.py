@@ -488,6 +488,7 @@ def test_what_was_understood_is_shown_changed_and_accepted(desk: Desk, web: http
     page = web.get(place).text
     assert 'name="dataset" autocomplete="off" required value="klinik_2021"' in page
     assert "München" in page
+    assert re.search(r'data-name="Missing cells"><code>k.A.</code>', page)
     assert re.findall(r'<option value="([^"]+)" selected', page) == (
         ["csv", "semicolon", "double", "windows-1252", "comma", "point"]
     )
@@ -506,7 +507,9 @@ def test_what_was_understood_is_shown_changed_and_accepted(desk: Desk, web: http
     back = edit(web, place, {"action": "read", "read.separator": "", **was})
     assert "4 columns, 3 rows" in back.text
     form = accepted(web, place, "klinik").text
-    assert re.search(r'name="c1.missing"[^>]*value="k.A."', form)
+    proposed = re.findall(r'name="c[0-3].missing"[^>]*value="([^"]*)"', form)
+    assert (len(proposed), len(set(proposed))) == (4, 1)  # whatever stands in the file
+    assert "NA | N/A | n/a" in proposed[0]
     assert 'value="%d.%m.%Y"' in form
     assert "separator semicolon, " in form
     assert "Not loaded" not in form

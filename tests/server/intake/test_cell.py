@@ -100,7 +100,7 @@ def test_a_look_sees_columns_and_first_rows(tmp_path: Path) -> None:
     file.write_text("x,when,who is it\n1,2020-01-02,ä\n2,2020-02-03,\n", "utf-8")
     opened = looked(Look(file, MB))
     assert [(c.source, c.name, c.kind) for c in opened.columns] == [
-        ("x", "x", "integer"),
+        ("x", "x", "numeric"),
         ("when", "when", "date"),
         ("who is it", "who_is_it", "categorical"),
     ]

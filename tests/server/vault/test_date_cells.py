@@ -169,13 +169,13 @@ def test_a_draft_says_the_format_and_no_date(tmp_path: Path) -> None:
     file = tmp_path / "rows.csv"
     file.write_text("a,b,c\n2014-05-02,20140502T000000,2.5.2014\nNA,20141231T000000,31.12.2014\n")
     text = draft_schema(file)
-    assert '  a: {kind: date, lower: , upper: , missing: ["NA"]}' in text
-    assert '  b: {kind: date, format: "%Y%m%dT%H%M%S", lower: , upper: }' in text
-    assert '  c: {kind: date, format: "%d.%m.%Y", lower: , upper: }' in text
+    assert '  a: {kind: date, lower: , upper: , missing: ["", "NA",' in text
+    assert '  b: {kind: date, format: "%Y%m%dT%H%M%S", lower: , upper: , missing:' in text
+    assert '  c: {kind: date, format: "%d.%m.%Y", lower: , upper: , missing:' in text
     assert "2014" not in text
     typed = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"a": pa.array([date(2014, 5, 2)], pa.date32())}), typed)
-    assert "  a: {kind: date, lower: , upper: }" in draft_schema(typed)
+    assert "  a: {kind: date, lower: , upper: , missing:" in draft_schema(typed)
 
 
 def test_dates_are_whole_days_in_every_row() -> None:

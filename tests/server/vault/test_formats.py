@@ -71,7 +71,7 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
     assert proposal.sheets == ("Notes", "Data 2024")
     kinds = {column.source: column.kind for column in proposal.columns}
     assert kinds == {
-        "id": "integer",
+        "id": "numeric",
         "Admitted": "date",
         "weight (kg)": "numeric",
         "ward": "categorical",
@@ -126,8 +126,8 @@ def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> Non
     proposal = propose(file)
     known = {column.source: column for column in proposal.columns}
     assert known["sex"].levels == (("Male", ("1",)), ("Female", ("2",)))
-    assert (known["sex"].missing, known["sex"].label) == (("",), "Sex of the person")
-    assert (known["id"].kind, known["q"].kind, known["day"].kind) == ("integer", "numeric", "date")
+    assert (known["sex"].found, known["sex"].label) == (("",), "Sex of the person")
+    assert (known["id"].kind, known["q"].kind, known["day"].kind) == ("numeric", "numeric", "date")
     read = cells(file, proposal)
     assert read["sex"] == [1.0, 2.0, None, 1.0]
     assert read["name"] == ["ä", "b", None, "d"]

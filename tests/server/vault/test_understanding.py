@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import yaml
 
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.domain.reading import PLAIN, STYLES, UNSAID, NumberStyle, Reading, read_reading
+from reticent_server.domain.schema import USUAL_MARKERS
 from reticent_server.errors import CuratorError
 from reticent_server.vault.column_scan import ColumnScan
 from reticent_server.vault.csv_file import csv_blocks
@@ -39,9 +41,11 @@ def test_penguins_as_they_are(tmp_path: Path) -> None:
     assert (proposal.rows, proposal.whole, proposal.questions) == (5, True, ())
     assert (known["Date Egg"].kind, known["Date Egg"].form) == ("date", "%Y-%m-%d")
     assert known["Culmen Length (mm)"].name == "Culmen_Length_mm"
-    assert (known["Culmen Length (mm)"].kind, known["Body Mass (g)"].kind) == ("numeric", "integer")
-    assert known["Body Mass (g)"].missing == ("NA",)
-    assert known["Sex"].missing == (".", "NA")
+    assert (known["Culmen Length (mm)"].kind, known["Body Mass (g)"].kind) == ("numeric", "numeric")
+    assert "integer, if they are so by definition" in known["Body Mass (g)"].seen
+    assert known["Body Mass (g)"].found == ("NA",)
+    assert known["Sex"].found == (".", "NA")
+    assert {column.missing for column in proposal.columns} == {USUAL_MARKERS}
     assert known["Clutch Completion"].kind == "boolean"
     assert proposal.of("Stage")[0] == "Adult, 1 Egg Stage"
 
@@ -58,8 +62,8 @@ def test_a_german_spreadsheets_text(tmp_path: Path) -> None:
     assert proposal.rows == 3
     assert list(known) == ["Größe", "Einkommen", "Aufnahme", "Ort"]
     assert (known["Größe"].name, known["Größe"].kind) == ("Grosse", "numeric")
-    assert (known["Einkommen"].kind, known["Einkommen"].missing) == ("numeric", ("k.A.",))
-    assert (known["Aufnahme"].form, known["Aufnahme"].missing) == ("%d.%m.%Y", ("",))
+    assert (known["Einkommen"].kind, known["Einkommen"].found) == ("numeric", ("k.A.",))
+    assert (known["Aufnahme"].form, known["Aufnahme"].found) == ("%d.%m.%Y", ("",))
     assert proposal.of("Ort") == ("München", "Köln", "Köln")
 
 
@@ -296,13 +300,108 @@ MIXED = "a;b;c\n" + "1.234,50;12;x\n1,234.50;13;y\n2.345,10;14,5;z\n" * 3
 
 
 def test_numbers_that_are_written_in_two_ways_are_no_silent_categories(tmp_path: Path) -> None:
-    """The preview and the draft say so; of a column of words they do not."""
+    """The preview says so; of a column of words it does not."""
     proposal = propose(written(tmp_path, MIXED))
     known = {column.source: column for column in proposal.columns}
     assert (known["a"].kind, known["b"].kind) == ("categorical", "numeric")
     assert "not all written in one way" in known["a"].warning
     assert known["b"].warning == known["c"].warning == ""
-    assert "# its cells are numbers" in draft_schema(written(tmp_path, MIXED))
+
+
+ROWS = 12
+NEIGHBOURS = {
+    "a marker": ("7", "unknown"),
+    "another marker": ("7", "keine Angabe"),
+    "an empty cell": ("7", ""),
+    "a number that is not whole": ("7", "3.5"),
+    "a code": ("7", "-99"),
+    "a word": ("7", "seven"),
+    "a third answer": ("yes", "maybe"),
+    "no date": ("2020-01-31", "soon"),
+    "another form of date": ("31.12.2020", "2020-01-31"),
+    "another level": ("a", "b"),
+    "0 among ones": ("1", "2"),
+    "the only cell": ("", "7"),
+}
+
+
+@pytest.mark.parametrize("case", NEIGHBOURS)
+def test_no_single_cell_decides_what_a_draft_says(tmp_path: Path, case: str) -> None:
+    """The schema is published: files that differ in one cell have the same draft."""
+    usual, other = NEIGHBOURS[case]
+    drafts = set()
+    for k, cell in enumerate((usual, other)):
+        rows = "".join(f"{usual},x\n" for _ in range(ROWS - 1)) if usual else ",x\n" * 40
+        file = written(tmp_path, f"v,w\n{rows}{cell},x\n", f"{k}.csv")
+        drafts.add(draft_schema(file).replace(f"{k}.csv", ""))
+    assert len(drafts) == 1
+
+
+def test_what_is_found_besides_is_told_beside_the_draft(tmp_path: Path) -> None:
+    """Of texts that are no numbers, of codes, and of flags; none of it stands in the draft."""
+    cells = ["12", "9", "31", "k. A.", "5", "-99", "16", "7", "8", "20,5", "entfällt", "30"]
+    text = "alter;kind\n" + "".join(f"{cell};{k % 2}\n" for k, cell in enumerate(cells))
+    file = written(tmp_path, text)
+    known = columns(file)
+    assert (known["alter"].kind, known["alter"].found) == ("numeric", ("-99", "k. A."))
+    assert "1 of the cells looked at are something else, such as 'entfällt'" in (
+        known["alter"].warning
+    )
+    assert "'-99' may stand for missing cells" in known["alter"].warning
+    assert "0 and 1 alone" in known["kind"].seen
+    draft = draft_schema(file)
+    assert not any(found in draft for found in ("-99", "entfällt", "0 and 1 alone"))
+
+
+def test_prices_with_signs_between_thousands_have_no_code(tmp_path: Path) -> None:
+    """999 is a price among 1.299 and 1.999."""
+    cells = ["999", "1.299", "1.999", "1.199", "999", "1.899"] * 4
+    text = "preis;kg\n" + "".join(f"{cell};5,{k}\n" for k, cell in enumerate(cells))
+    (price, _) = propose(written(tmp_path, text)).columns
+    assert (price.kind, price.found, price.warning) == ("numeric", (), "")
+
+
+WORDS = ("ja", "nein"), ("oui", "non"), ("Sí", "No"), ("WAHR", "FALSCH"), ("Y", "N")
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_of_other_languages_are_booleans(
+    sqlite_vault: Vault, tmp_path: Path, words: tuple[str, str]
+) -> None:
+    file = written(tmp_path, "a,b\n" + "".join(f"{w},1\n" for w in (*words, *words)))
+    draft = draft_schema(file)
+    assert "a: {kind: boolean, missing:" in draft
+    (tmp_path / "s.yaml").write_text(draft.replace("lower: , upper: ", "lower: 0, upper: 2"))
+    source = sqlite_vault.load(file, read_schema(tmp_path / "s.yaml")).source
+    assert sqlite_vault.read(source, ["a"]).to_pydict()["a"] == [1, 0, 1, 0]
+
+
+IDENTIFIERS = {
+    "patient_id": [str(7 * k % 101) for k in range(40)],
+    "PatientID": [f"P{k % 20}" for k in range(40)],
+    "ID": [str(k) for k in range(40)],
+    "Nr": [str(900 - 3 * k) for k in range(40)],
+    "zeile": [str(1000 + k) for k in range(40)],
+    "code": [f"{k:05x}" for k in range(50, 90)],
+}
+MEASURES = {
+    "income": [str(1000 + 7 * k % 101) for k in range(40)],
+    "ward_id": [str(k % 2) for k in range(40)],
+    "valid": [str(20 + k % 7) for k in range(40)],
+    "group": ["ab"[k % 2] for k in range(40)],
+}
+
+
+def test_identifiers_are_noticed_and_left_out_of_the_draft(tmp_path: Path) -> None:
+    table = IDENTIFIERS | MEASURES
+    rows = zip(*table.values(), strict=True)
+    file = written(tmp_path, ",".join(table) + "\n" + "".join(",".join(r) + "\n" for r in rows))
+    known = columns(file)
+    assert {name for name, column in known.items() if "identifier" in column.idle} == (
+        set(IDENTIFIERS)
+    )
+    loaded = yaml.safe_load(draft_schema(file))["columns"]
+    assert set(loaded) == set(MEASURES)
 
 
 def test_a_file_that_is_written_otherwise_than_the_schema_says_is_told_how(tmp_path: Path) -> None:
