@@ -115,7 +115,9 @@ def test_parquet_types_that_hold_no_such_column(sqlite_vault: Vault, tmp_path: P
     pq.write_table(pa.table({"x": [date(2020, 1, 1)], "f": [2.0], "n": [None]}), file)
     assert "Column x has type date32" in refusal(sqlite_vault, file, numeric("x"))
     assert "Column x has type date32" in refusal(sqlite_vault, file, categorical("x", "a", "b"))
-    assert "row 1, column f: '2' is not a word for true" in refusal(sqlite_vault, file, boolean("f"))
+    assert "row 1, column f: '2' is not a word for true" in refusal(
+        sqlite_vault, file, boolean("f")
+    )
     assert "row 1, column n: the cell is missing" in refusal(sqlite_vault, file, integer("n"))
     pq.write_table(pa.table({"x": [1.0, float("nan")]}), file)
     assert "row 2, column x: the cell is missing" in refusal(sqlite_vault, file, numeric("x"))
