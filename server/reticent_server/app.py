@@ -10,7 +10,7 @@ from reticent_server.access.rates import RateLimits
 from reticent_server.access.secret_places import place_of, source_url
 from reticent_server.domain.clock import Clock, SystemClock
 from reticent_server.engine.clusters import engine_for
-from reticent_server.engine.sources import reader_opener
+from reticent_server.engine.sources import Sources
 from reticent_server.errors import CuratorError
 from reticent_server.opening import books_on, ready_engine
 from reticent_server.pipeline.pace import Pace
@@ -20,7 +20,7 @@ from reticent_server.pipeline.schedule import ReleaseQueue
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.settling import Settler
 from reticent_server.settings import Settings
-from reticent_server.vault.adbc import ask, parse_url, refuse_shared_file
+from reticent_server.vault.adbc import Permits, ask, parse_url, refuse_shared_file
 from reticent_server.vault.object_store import store_of
 
 if TYPE_CHECKING:
@@ -71,6 +71,14 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     books = books_on(engine, settings, clock)
     catalog, ledger = books.catalog, books.ledger
     secrets = place_of(settings)
+    sources = Sources(
+        settings.vault_url,
+        catalog.source,
+        lambda version_id: catalog.facts_of(version_id).schema,
+        lambda name: source_url(secrets, name),
+        Permits(settings.vault_connections),
+        store_of(settings),
+    )
     return Services(
         settings=settings,
         clock=clock,
@@ -88,18 +96,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         cancellations=RateLimits(engine, clock, settings.cancels_per_minute, "cancel"),
         sign_in_limits=RateLimits(engine, clock, settings.sign_ins_per_minute, "sign-in"),
         ledger=ledger,
-        engine=engine_for(
-            settings,
-            reader_opener(
-                settings.vault_url,
-                catalog.source,
-                lambda version_id: catalog.facts_of(version_id).schema,
-                lambda name: source_url(secrets, name),
-                settings.vault_connections,
-                store_of(settings),
-            ),
-            ledger,
-        ),
+        engine=engine_for(settings, sources.reader, ledger),
         pace=Pace(clock),
         planner=Planner(settings.plan_slots, settings.plan_seconds, settings.plan_megabytes),
         queue=ReleaseQueue(
@@ -112,6 +109,7 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
         readiness=Readiness(
             clock,
             {"database": ledger.head, "vault": partial(ask, parse_url(settings.vault_url))},
+            sources.probe,
         ),
         single_sign_on=_single_sign_on(settings, books.identities, clock),
     )

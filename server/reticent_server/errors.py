@@ -19,6 +19,7 @@
     ├── CallerLeft           499 caller_left        whom nothing reaches any more
     ├── Unavailable          503 unavailable
     │   ├── QueueFull        503 queue_full
+    │   ├── SourceAway       503 unavailable        of one data set; its cause is for the curator
     │   └── Damaged          503 unavailable
     └── CuratorError             for the command line only; its text may quote a cell
 
@@ -175,6 +176,15 @@ class QueueFull(Unavailable):
             f"{limit_seconds} seconds. Send the request again later."
         )
         self.retry_after = retry_after
+
+
+class SourceAway(Unavailable):
+    """The rows of a data set cannot be read now. cause: a word for the curator's log, made of
+    nothing that was read."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__("The data set cannot be read at the moment; nothing was charged.")
+        self.cause = cause
 
 
 class Damaged(Unavailable):

@@ -3,7 +3,7 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from threading import Event, Thread
@@ -20,7 +20,7 @@ from reticent_server.events import EventLogger
 from reticent_server.intake.staged import sweep
 from reticent_server.pipeline import deferred
 from reticent_server.pipeline.anchoring import keep_anchored
-from reticent_server.pipeline.recovery import recover
+from reticent_server.pipeline.recovery import recover, unreadable
 from reticent_server.pipeline.services import Services
 from reticent_server.process import take_short_turns
 from reticent_server.web.routing import add_routes
@@ -98,9 +98,12 @@ def _anchor(services: Services, ended: Event, writes: bool) -> None:
 
 
 def _sweep(services: Services, ended: Event) -> None:
-    """Finishes abandoned releases at start, and again and again as leases expire."""
+    """Finishes abandoned releases and looks for data sets that cannot be read, at start and again
+    and again."""
+    away: Mapping[str, str] = {}
     while not ended.is_set():
         try:
+            away = unreadable(services, away)
             recover(services)
             sweep(services.settings, services.clock)
         except Exception as error:  # noqa: BLE001 - a sweep that fails is tried again

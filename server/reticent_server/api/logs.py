@@ -34,6 +34,8 @@ PUBLIC_FIELDS = frozenset(
         "exit_code",
         "row",
         "leases",
+        "dataset",
+        "cause",
     }
 )
 _EVENT = re.compile(r"[a-z]+(_[a-z]+){0,7}", re.ASCII)

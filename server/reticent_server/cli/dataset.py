@@ -276,9 +276,47 @@ def _show_clipped(clipped: Mapping[str, int], facts: DatasetFacts) -> None:
 @app.command("list")
 @command(Act.LOOK)
 def list_datasets(as_json: JsonFlag = False) -> None:
-    """List the data sets that are not retired."""
-    with open_catalog(Settings()) as catalog:
-        show([_summary(facts) for facts in catalog.list()], as_json=as_json)
+    """List the data sets that are not retired, and whether their rows can be read now."""
+    from reticent_server.cli.dataset_check import cause_of, sources_of  # noqa: PLC0415
+
+    settings = Settings()
+    with open_catalog(settings) as catalog:
+        sources = sources_of(settings, catalog)
+        rows = [
+            _summary(facts) | {"readable": cause_of(sources, facts.version_id) or True}
+            for facts in catalog.list()
+        ]
+    show(rows, as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
+def check(name: Name, as_json: JsonFlag = False) -> None:
+    """Read a data set, and compare it with what was loaded or registered. What it prints about rows
+    is private: for the curator only.
+    """
+    from reticent_server.cli.dataset_check import check_dataset  # noqa: PLC0415
+
+    with Progress(console=err, transient=True) as bar:
+        task = bar.add_task(f"Reading {name}", total=1.0)
+        found = check_dataset(Settings(), name, lambda done: bar.update(task, completed=done))
+    bad = {column: cells for column, cells in found.bad_cells.items() if cells}
+    if as_json:
+        rows = {"recorded_rows": found.recorded, "rows_now": found.rows}
+        said = {"differences": found.differences, "bad_cells": bad}
+        print_json(_summary(found.facts) | {"readable": found.cause or True} | rows | said)
+    elif found.cause:
+        out.print(f"{name} cannot be read: {found.cause}.", markup=False)
+    else:
+        rows = {"rows recorded": found.recorded, "rows now": found.rows}
+        show([_summary(found.facts) | rows], as_json=False, title="Private: for the curator only")
+        for sentence in found.differences or ["It is as it was recorded."] * (not bad):
+            out.print(sentence, markup=False)
+        if bad:
+            cells = [{"column": column, "cells": count} for column, count in bad.items()]
+            show(cells, as_json=False, title="Cells that do not fit the schema (private)")
+    if found.cause or found.differences:
+        raise typer.Exit(1)
 
 
 def _summary(facts: DatasetFacts) -> dict[str, Any]:

@@ -1,47 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a version's id to a reader of its rows; the serving process's only use of vault.readers."""
+"""Where the rows of a version are read; the serving process's only use of vault.readers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import LinkedTables, ParquetFiles, Source, SqlTable, VaultTable
+from reticent_server.errors import CuratorError, SourceAway
 from reticent_server.vault.adbc import Permits
 from reticent_server.vault.object_store import AWS, ObjectStore
-from reticent_server.vault.parquet_source import ParquetReader
+from reticent_server.vault.parquet_source import ParquetReader, probe_files
 from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.ports import Reader
-from reticent_server.vault.readers import open_reader
+from reticent_server.vault.readers import open_reader, probe_table
 from reticent_server.vault.registered import RegisteredReader
-from reticent_server.vault.sql_source import sql_pieces
+from reticent_server.vault.sql_source import probe_rows, sql_pieces
 
 
-def reader_opener(
-    vault_url: str,
-    source_of: Callable[[str], Source],
-    schema_of: Callable[[str], Schema],
-    url_of: Callable[[str], str],
-    connections: int,
-    store: ObjectStore = AWS,
-) -> Callable[[str], Reader]:
-    """A function from version id to reader.
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The rows of every version, by its id.
 
     source_of, schema_of: the catalogue's, by version id. url_of: the secret URL of a connection.
-    connections: how many passes over rows of databases may hold one at once.
-    store: the S3 service of registered Parquet files.
+    connections: how many passes over rows of databases may hold one at once. store: the S3 service
+    of registered Parquet files.
     """
-    permits = Permits(connections)
 
-    def open_version(version_id: str) -> Reader:
-        source = source_of(version_id)
+    vault_url: str = field(repr=False)
+    source_of: Callable[[str], Source]
+    schema_of: Callable[[str], Schema]
+    url_of: Callable[[str], str]
+    permits: Permits
+    store: ObjectStore = AWS
+
+    def reader(self, version_id: str) -> Reader:
+        """Opens a reader of a version's rows, which reads when it is asked for them."""
+        source = self.source_of(version_id)
         match source:
             case VaultTable():
-                return open_reader(vault_url, source, permits)
+                return open_reader(self.vault_url, source, self.permits)
             case LinkedTables():
-                return LinkedReader(vault_url, source, permits)
+                return LinkedReader(self.vault_url, source, self.permits)
             case ParquetFiles():
-                return ParquetReader(schema_of(version_id), source, store)
+                return ParquetReader(self.schema_of(version_id), source, self.store)
             case SqlTable():
-                pieces = sql_pieces(url_of(source.connection), source, permits)
-                return RegisteredReader(schema_of(version_id), pieces)
+                pieces = sql_pieces(self.url_of(source.connection), source, self.permits)
+                return RegisteredReader(self.schema_of(version_id), pieces)
 
-    return open_version
+    def probe(self, version_id: str) -> None:
+        """Looks whether a version's rows could be read now: asks for the tables and their columns,
+        or for the files, and for no row. Raises SourceAway."""
+        source = self.source_of(version_id)
+        match source:
+            case VaultTable():
+                probe_table(self.vault_url, source)
+            case LinkedTables():
+                for linked in source.tables:
+                    probe_table(self.vault_url, linked.table)
+            case ParquetFiles():
+                probe_files(source, self.store)
+            case SqlTable():
+                probe_rows(self._url(source), source)
+
+    def _url(self, source: SqlTable) -> str:
+        try:
+            return self.url_of(source.connection)
+        except CuratorError:
+            raise SourceAway("no_url_in_the_secrets") from None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan, Release
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.reservation import Reservation
@@ -12,6 +13,7 @@ from reticent_server.errors import (
     InvalidRequest,
     PolicyRefused,
     ReticentError,
+    SourceAway,
     Unavailable,
 )
 from reticent_server.events import EventLogger
@@ -167,9 +169,11 @@ def charge_and_execute(services: Services, ready: Prepared) -> bytes:
 
 def reserve(services: Services, ready: Prepared, start_ms: int | None = None) -> Outcome:
     """Charges what the plan costs. start_ms: the expected start of a computation that is to
-    wait.
+    wait. Raises SourceAway, and charges nothing, where the rows cannot be read now.
     """
     request, plan = ready.request, ready.plan
+    if request.standing.request is None and not services.engine.holds(plan):
+        require_source(services, plan.facts)
     with services.settler.giving_up_undecided():
         return services.ledger.reserve(
             Charge(
@@ -186,6 +190,16 @@ def reserve(services: Services, ready: Prepared, start_ms: int | None = None) ->
                 promise=promise_json(plan),
             )
         )
+
+
+def require_source(services: Services, facts: DatasetFacts) -> None:
+    """Raises SourceAway where a data set's rows cannot be read now, and names it in the log: before
+    anything is charged, so that the cause is nobody's secret."""
+    try:
+        services.readiness.require_source(facts.version_id)
+    except SourceAway as away:
+        log.error("dataset_unreadable", dataset=facts.name, cause=away.cause)
+        raise
 
 
 def planned_ms(services: Services, ready: Plan) -> int:
@@ -223,7 +237,12 @@ def execute(services: Services, ready: Plan, reservation: Reservation, started: 
     where it cannot be stored now, it is stored when the database is back.
     """
     with _given_up_if_lost(services, reservation):
-        release = _computed_on_time(services, ready, reservation, started)
+        try:
+            release = _computed_on_time(services, ready, reservation, started)
+        except Unavailable:
+            name = ready.facts.name
+            log.error("release_not_computed", release_id=reservation.id, dataset=name)
+            raise
         if release.status == "failed":  # said now, as the order of lines tells a time, too
             log.error("computation_failed", release_id=reservation.id)
         body = release_body(ready, reservation, release)

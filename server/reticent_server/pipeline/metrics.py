@@ -49,7 +49,18 @@ FREE_WORK_REFUSED = Counter(
     ("reason",),
     registry=REGISTRY,
 )
+UNREADABLE = Gauge(
+    "reticent_datasets_unreadable",
+    "Data sets whose rows cannot be read now; nothing is charged for them.",
+    registry=REGISTRY,
+    multiprocess_mode="livemax",
+)
 RECOVERIES = Counter("reticent_recoveries", "Abandoned releases finished.", registry=REGISTRY)
+
+for each in sorted(LABELS["outcome"]):
+    RELEASES.labels(each)  # a counter that begins with its first failure shows no increase
+for each in sorted(LABELS["reason"]):
+    FREE_WORK_REFUSED.labels(each)
 
 
 def answered(method: str, route: str, status: int, seconds: float) -> None:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finishing what another process left behind: reservations that were charged and never settled."""
+"""What a server looks after again and again: reservations that were charged and never settled, and
+data sets whose rows cannot be read."""
 
-from reticent_server.errors import ReticentError
+from collections.abc import Mapping
+
+from reticent_server.errors import ReticentError, SourceAway
 from reticent_server.events import EventLogger
 from reticent_server.pipeline import deferred, metrics
 from reticent_server.pipeline.answer import resume
@@ -40,3 +43,21 @@ def recover(services: Services) -> int:
             finished += 1
             metrics.RECOVERIES.inc()
     return finished
+
+
+def unreadable(services: Services, known: Mapping[str, str]) -> Mapping[str, str]:
+    """The data sets whose rows cannot be read now, each with its cause. known: what this said
+    before; the log names what is new."""
+    found: dict[str, str] = {}
+    for facts in services.catalog.list():
+        try:
+            services.readiness.require_source(facts.version_id)
+        except SourceAway as away:
+            found[facts.name] = away.cause
+    for name, cause in found.items():
+        if known.get(name) != cause:
+            log.error("dataset_unreadable", dataset=name, cause=cause)
+    for name in known.keys() - found.keys():
+        log.info("dataset_readable", dataset=name)
+    metrics.UNREADABLE.set(len(found))
+    return found

@@ -20,10 +20,13 @@ import adbc_driver_postgresql.dbapi
 import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
-from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.errors import CuratorError, SourceAway, Unavailable
 
 DRIVER_ERRORS = (adbc_driver_manager.Error, pa.ArrowException, OSError)
 """What reading or writing can raise; the text may quote cells and must never travel on."""
+
+_NO_RIGHT = "42501"
+"""PostgreSQL's SQLSTATE for insufficient privileges."""
 
 BUSY_TIMEOUT_MS = 30_000
 BATCH_ROWS = 1 << 16
@@ -145,6 +148,24 @@ def ask(vault: VaultUrl) -> None:
         failed = True
     if failed:  # outside the handler: no driver text is kept as context
         raise Unavailable("The vault does not answer.")
+
+
+def probe(vault: VaultUrl, sql: str, settings: Sequence[str] = ()) -> None:
+    """Runs a query that returns no row. Raises SourceAway, whose cause says what is wrong with the
+    database or the table."""
+    cause = "no_answer"
+    try:
+        with connected(vault, autocommit=True) as connection:
+            for statement in settings:
+                execute(connection, statement)
+            query(connection, "SELECT 1")
+            cause = "no_such_table"
+            query(connection, sql)
+            return
+    except DRIVER_ERRORS as error:
+        if getattr(error, "sqlstate", None) == _NO_RIGHT:
+            cause = "no_right_to_read"
+    raise SourceAway(cause)  # outside the handler: no driver text is kept as context
 
 
 def postgres_facts(vault: VaultUrl, sql: str) -> list[tuple[Any, ...]]:

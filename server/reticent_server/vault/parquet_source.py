@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from reticent_server.domain.schema import Schema
 from reticent_server.domain.source import ParquetFile, ParquetFiles
-from reticent_server.errors import CuratorError, Unavailable
+from reticent_server.errors import CuratorError, SourceAway, Unavailable
 from reticent_server.vault.adbc import BATCH_ROWS, DRIVER_ERRORS
 from reticent_server.vault.blocks import find_columns
 from reticent_server.vault.object_store import AWS, ObjectStore
@@ -48,6 +48,24 @@ def _pin(folder: ParquetFolder, name: str, wanted: Sequence[str]) -> ParquetFile
             return ParquetFile(name, file.metadata.num_rows)
     except DRIVER_ERRORS:  # their texts may quote the file's bytes
         raise CuratorError(f"{name} cannot be read as Parquet.") from None
+
+
+def probe_files(source: ParquetFiles, store: ObjectStore = AWS) -> None:
+    """Looks for the pinned files, and opens the first one; reads no row. Raises SourceAway.
+
+    The objects of a service are not listed, since a role may be allowed to read and not to list.
+    """
+    cause = "no_such_file"
+    try:
+        folder = folder_at(source.directory, store)
+        names = {file.name for file in source.files}
+        if folder.reads_ahead or names <= set(folder.names()):
+            cause = "not_readable"
+            with folder.open(source.files[0].name):
+                return
+    except (*DRIVER_ERRORS, CuratorError):
+        pass
+    raise SourceAway(cause)  # outside the handler: no text of the library is kept as context
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from reticent_server.domain.private import Private
 from reticent_server.domain.source import StoredColumn, VaultTable
 from reticent_server.errors import Unavailable
-from reticent_server.vault.adbc import DRIVER_ERRORS, Permits, parse_url, stream
+from reticent_server.vault.adbc import DRIVER_ERRORS, Permits, parse_url, probe, stream
 from reticent_server.vault.places import ABSENT_MASK, filled
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.registered import MASK_SUFFIX, UNREADABLE
@@ -22,6 +22,11 @@ def open_reader(vault_url: str, source: VaultTable, permits: Permits | None = No
     permits: how many such passes hold a connection at once; None: any number.
     """
     return VaultReader(vault_url, source, permits)
+
+
+def probe_table(vault_url: str, source: VaultTable) -> None:
+    """Asks the vault for no row of `source`. Raises SourceAway where it has no such table."""
+    probe(parse_url(vault_url), f"{_select(source.table, source.columns, positions=True)} LIMIT 0")
 
 
 class VaultReader:

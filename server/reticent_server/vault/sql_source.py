@@ -33,6 +33,7 @@ from reticent_server.vault.adbc import (
     connected,
     execute,
     parse_url,
+    probe,
     stream,
 )
 from reticent_server.vault.registered import SourcePart
@@ -118,6 +119,13 @@ def sql_pieces(url: str, source: SqlTable, permits: Permits | None = None) -> li
         )
 
     return [SourcePart(source.n, read)]
+
+
+def probe_rows(url: str, source: SqlTable) -> None:
+    """Asks the database for no row of a registered table. Raises SourceAway."""
+    place = source_url(url)
+    sql = _select(place.dialect, source.table, source.order, source.columns, 0)
+    probe(place, sql, _SETTINGS[place.dialect])
 
 
 def read_table(

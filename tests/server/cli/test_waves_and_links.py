@@ -18,11 +18,12 @@ from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import init
 from reticent_server.domain.query import Privacy
 from reticent_server.engine.persons import view_reader
-from reticent_server.engine.sources import reader_opener
+from reticent_server.engine.sources import Sources
 from reticent_server.kinds.registry import stored_query
 from reticent_server.opening import open_catalog
 from reticent_server.pipeline import planning
 from reticent_server.settings import Settings
+from reticent_server.vault.adbc import Permits
 from support.installations.small import Api, Installation, copied, opened
 
 VISITS = """
@@ -95,10 +96,14 @@ def view(name: str, **features: str) -> list[dict[str, Any]]:
         query = stored_query({"kind": "count", "persons": features})
         ready = planning.plan(facts, query, Privacy(1.0, 1e-6))
         assert ready.view is not None
-        opener = reader_opener(
-            settings.vault_url, catalog.source, lambda v: catalog.facts_of(v).schema, str, 4
+        sources = Sources(
+            settings.vault_url,
+            catalog.source,
+            lambda v: catalog.facts_of(v).schema,
+            str,
+            Permits(4),
         )
-        reader = view_reader(opener(facts.version_id), ready.view, facts.n)
+        reader = view_reader(sources.reader(facts.version_id), ready.view, facts.n)
         (batch,) = (found.unwrap() for found in reader.batches(tuple(features)))
     return sorted(batch.to_pylist(), key=lambda row: json.dumps(row, sort_keys=True))
 
@@ -175,8 +180,9 @@ def test_a_version_keeps_its_rows_and_its_budget(folder: Path) -> None:
         assert {old.table, new.table} <= catalog.vault_tables()  # type: ignore[union-attr]
         query = stored_query({"kind": "count", "persons": {"v": "count()"}})
         assert planning.plan(after, query, Privacy(1.0)).facts.version == 2
-        opener = reader_opener(Settings().vault_url, catalog.source, lambda _: after.schema, str, 4)
-        reader = opener(before.version_id)
+        vault = Settings().vault_url
+        sources = Sources(vault, catalog.source, lambda _: after.schema, str, Permits(4))
+        reader = sources.reader(before.version_id)
         assert reader.n == 2 * 3
         batches = [batch.unwrap().to_pydict() for batch in reader.batches(("day",))]
         assert sum(not absent for b in batches for absent in b[":missing"]) == 3
@@ -189,10 +195,10 @@ def test_rows_of_nobody_are_appended_as_they_come(folder: Path) -> None:
     with open_catalog(Settings()) as catalog:
         facts = catalog.facts("rows")
         assert facts.n == 4
-        opener = reader_opener(Settings().vault_url, catalog.source, lambda _: facts.schema, str, 4)
-        rows = [
-            batch.unwrap().to_pydict()["x"] for batch in opener(facts.version_id).batches(("x",))
-        ]
+        vault = Settings().vault_url
+        sources = Sources(vault, catalog.source, lambda _: facts.schema, str, Permits(4))
+        reader = sources.reader(facts.version_id)
+        rows = [batch.unwrap().to_pydict()["x"] for batch in reader.batches(("x",))]
     assert [x for batch in rows for x in batch] == [1.0, 2.0, 3.0, 9.0]
 
 
