@@ -30,17 +30,17 @@ from reticent_server.settings import Settings
 
 _ROLLED_BACK = (
     "The database does not have the last entry that {} names: an older copy was restored, or the "
-    "ledger "
-    "was rewritten. What was spent since is not in it. See `reticent ledger verify` and the "
-    "operations guide."
+    "ledger was rewritten. What was spent since is not in it. Restore a newer copy; where there is "
+    "none, `reticent ledger accept-rollback` counts all that is left of every budget as spent."
 )
 _NOT_READY = "The database is not ready; run `reticent init` first."
 
 
-def open_books(settings: Settings, clock: Clock | None = None) -> Books:
-    """Accounts, access and catalogue, for commands that read no private table. Raises
-    CuratorError."""
-    return books_on(ready_engine(settings), settings, clock or SystemClock())
+def open_books(settings: Settings, clock: Clock | None = None, *, older: bool = False) -> Books:
+    """Accounts, access and catalogue, for commands that read no private table. older: an older
+    copy, whose budgets must not be spent, is opened, too. Raises CuratorError."""
+    engine = _current_engine(settings) if older else ready_engine(settings)
+    return books_on(engine, settings, clock or SystemClock())
 
 
 def books_on(engine: Engine, settings: Settings, clock: Clock) -> Books:
@@ -75,8 +75,9 @@ def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Cat
 
 @contextmanager
 def open_approvals(settings: Settings, clock: Clock | None = None) -> Iterator[Approvals]:
-    """Proposals alone. Raises CuratorError."""
-    engine = ready_engine(settings)
+    """Proposals alone; those of an older copy, too, as to serve it may need a second person. Raises
+    CuratorError."""
+    engine = _current_engine(settings)
     try:
         yield Approvals(engine, clock or SystemClock())
     finally:
@@ -85,8 +86,8 @@ def open_approvals(settings: Settings, clock: Clock | None = None) -> Iterator[A
 
 @contextmanager
 def open_access(settings: Settings, clock: Clock | None = None) -> Iterator[Access]:
-    """Keys and their holders alone. Raises CuratorError."""
-    engine = ready_engine(settings)
+    """Keys and their holders alone, those of an older copy, too. Raises CuratorError."""
+    engine = _current_engine(settings)
     try:
         yield Access(engine, KeptPeppers(place_of(settings)), clock or SystemClock())
     finally:

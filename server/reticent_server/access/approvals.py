@@ -36,7 +36,7 @@ _NO_PERSON = (
 
 @dataclass(frozen=True, slots=True)
 class ProposedAct:
-    """status: pending, approved, refused or used. act: "cap", "credit", "policy" or "load"."""
+    """status: pending, approved, refused or used. act: a key of pipeline.second_person.NEEDS."""
 
     id: str
     act: str

@@ -55,11 +55,19 @@ class Anchors:
         yield from (anchor for anchor in map(_parsed, texts) if anchor is not None)
 
     def write(self, anchor: Anchor) -> None:
-        """Writes an anchor to the disk. Raises CuratorError."""
+        """Writes an anchor to the disk, as the newest. Raises CuratorError.
+
+        In a directory, files are numbered as their entries are; after an older copy was accepted,
+        they go on after the last number, so that the newest is the last one.
+        """
         line = json.dumps(asdict(anchor)).encode() + b"\n"
         with _said_to_the_curator(self.path), suppress(FileExistsError):
             if self.path.is_dir():
-                _write(self.path / f"{anchor.seq:020d}.json", os.O_EXCL, line)
+                files, last = self._files(), self.last()
+                number = anchor.seq
+                if last is not None and last.hash != anchor.hash:
+                    number = max(number, int(files[-1].stem) + 1)
+                _write(self.path / f"{number:020d}.json", os.O_EXCL, line)
             else:
                 _write(self.path, os.O_APPEND, _after_a_cut_line(self.path) + line)
 

@@ -13,9 +13,11 @@ from sqlalchemy import (
     RowMapping,
     ScalarSelect,
     Select,
+    String,
     Table,
     and_,
     bindparam,
+    cast,
     func,
     insert,
     literal,
@@ -29,6 +31,12 @@ from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import GENESIS, Draft, Entry, canonical_json, entry_row, link
 from reticent_server.chain.tables import entries, head, noun_of
 from reticent_server.domain.amounts import Amounts
+
+ROLLBACK = "ledger.rollback"
+"""The action of an entry by which a curator accepts an older copy of the ledger."""
+
+LOST = "lost_heads"
+"""In the detail of such an entry: the anchored heads that the copy does not have."""
 
 _PAGE = 1000
 
@@ -77,9 +85,13 @@ def entry_and_hash_before(connection: Connection, seq: int) -> tuple[Entry | Non
 
 
 def is_in(connection: Connection, anchor: Anchor) -> bool:
-    """Whether the chain has the entry that was anchored."""
+    """Whether the chain has the entry that was anchored, or says that it was lost and that
+    everything which may have been spent since counts as spent (ROLLBACK)."""
     stored = connection.scalar(select(entries.c.hash).where(entries.c.seq == anchor.seq))
-    return anchor.hash == (GENESIS if anchor.seq == 0 else stored)
+    if anchor.hash == (GENESIS if anchor.seq == 0 else stored):
+        return True
+    accepted = select(entries.c.detail).where(entries.c.action == ROLLBACK)
+    return any(anchor.hash in json.loads(text)[LOST] for text in connection.scalars(accepted))
 
 
 def last_with(connection: Connection, subject: str) -> int | None:
@@ -93,7 +105,7 @@ def last_about(table: Table, *key: ColumnElement[Any]) -> ScalarSelect[int]:
     """For a query of the table's rows: the number of the last entry about each."""
     subject: ColumnElement[str] = literal(noun_of(table))
     for part in key:
-        subject = subject + ":" + part
+        subject = subject + ":" + cast(part, String)
     last = select(func.max(entries.c.seq)).where(entries.c.subject == subject)
     return last.correlate(table).scalar_subquery()
 

@@ -29,6 +29,7 @@ from reticent_server.pipeline.budgets import (
     has_cap,
 )
 from reticent_server.pipeline.budgets import credit as give_back
+from reticent_server.pipeline.budgets import freeze as freeze_account
 from reticent_server.pipeline.budgets import set_budget as set_account
 from reticent_server.settings import Settings
 
@@ -74,8 +75,10 @@ def show_budgets(
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's accounts.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show every account: the caps over all analysts, and the analysts' budgets."""
-    books = open_books(Settings())
+    """Show every account: the caps over all analysts, and the analysts' budgets; of an older copy
+    that must not be served, too.
+    """
+    books = open_books(Settings(), older=True)
     balances = list(books.ledger.all_balances())
     if analyst is not None:
         analyst_id = books.access.analyst(analyst).id
@@ -119,12 +122,30 @@ def credit(
     _show(books, [credited], as_json=as_json)
 
 
+@app.command()
+@command(Act.SET_BUDGETS)
+def freeze(
+    *,
+    dataset: Dataset,
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")],
+    analyst: AnalystName = None,
+    project: ProjectName = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Count all that is left of an account as spent; without --analyst and --project, of the cap
+    over all analysts. Nothing more is answered from it until its cap is raised.
+    """
+    books = open_books(Settings())
+    frozen = freeze_account(books, dataset, analyst, project, reason=reason, by=user())
+    _show(books, [frozen], as_json=as_json)
+
+
 def _show(books: Books, balances: list[Balance], *, as_json: bool) -> None:
     names = books.names()
     if as_json:
         print_json([_document(balance, names) for balance in balances])
     else:
-        show([_row(balance, names) for balance in balances], as_json=False)
+        show([account_line(balance, names) for balance in balances], as_json=False)
 
 
 def _document(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
@@ -133,7 +154,8 @@ def _document(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
     return named | account_json(balance)
 
 
-def _row(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
+def account_line(balance: Balance, names: dict[str, str]) -> dict[str, Any]:
+    """An account as a line of a table: whose it is, and what is spent and left."""
     holder = {
         "analyst": "(all)" if balance.analyst_id is None else names.get(balance.analyst_id),
         "data set": balance.dataset or f"population {balance.population}",

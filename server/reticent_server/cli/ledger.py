@@ -5,12 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
+from reticent_server.chain.anchors import Anchors
 from reticent_server.chain.entries import Entry, entry_row
-from reticent_server.cli.common import JsonFlag, command, err, print_json, show, waiting
+from reticent_server.cli.budget import account_line
+from reticent_server.cli.common import JsonFlag, command, err, print_json, show, user, waiting
 from reticent_server.domain.amounts import UNITS
 from reticent_server.domain.roles import Act
+from reticent_server.errors import CuratorError
 from reticent_server.ledger.model import Balance
 from reticent_server.opening import anchors_of, open_books, open_ledger
+from reticent_server.pipeline.budgets import accept_rollback as accept
 from reticent_server.settings import Settings
 
 app = typer.Typer(help="Show, verify, anchor and export the ledger.", no_args_is_help=True)
@@ -26,7 +30,7 @@ def show_entries(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the last entries, oldest first."""
-    books = open_books(Settings())
+    books = open_books(Settings(), older=True)
     entries = books.ledger.entries(account, limit)[::-1]
     if as_json:
         print_json([entry_row(e.seq, e.draft) | {"hash": e.hash} for e in entries])
@@ -104,3 +108,28 @@ def export(
     """Print the chain as JSON lines; nothing in it is private."""
     for line in open_ledger(Settings()).export():
         typer.echo(line)
+
+
+@app.command("accept-rollback")
+@command(Act.SET_BUDGETS)
+def accept_rollback(
+    reason: Annotated[str, typer.Option(help="Why no newer copy exists; kept in the ledger.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let an older copy of the ledger be served. What was spent after the copy was made is not in
+    it, so all that any budget has left counts as spent, for good.
+    """
+    settings = Settings()
+    if settings.anchor_file is None:
+        raise CuratorError(
+            "RETICENT_ANCHOR_FILE is not set, so nothing here knows what is missing. If you know "
+            "that this is an older copy, use `reticent budget freeze` for each data set."
+        )
+    if not yes:
+        question = "Count all that is left of every budget as spent? That cannot be undone."
+        typer.confirm(question, abort=True, err=True)
+    books = open_books(settings, older=True)
+    frozen = accept(books, Anchors(settings.anchor_file), reason=reason, by=user())
+    names = books.names()
+    show([account_line(balance, names) for balance in frozen], as_json=as_json)

@@ -8,6 +8,7 @@ from typing import Any
 
 from reticent_server.chain.acts import DIGEST
 from reticent_server.chain.entries import GENESIS, Entry, digest, follows
+from reticent_server.chain.repository import LOST, ROLLBACK
 from reticent_server.domain.amounts import ZERO, Amounts
 from reticent_server.ledger.model import Balance, ReleaseRecord
 from reticent_server.ledger.queueing import CANCELLED
@@ -83,6 +84,8 @@ def _chain(
             problems.append(f"Entry {entry.seq} makes no sense.")
         previous, last = entry.hash, entry.seq
         missing.discard(entry.hash)
+        if entry.draft.action == ROLLBACK:
+            missing.difference_update(entry.draft.detail[LOST])
     if chain_head != (last, previous):
         problems.append("The last entry is not the one that the head of the chain names.")
     if missing:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a curator does to accounts: open, change the cap, credit. Each is one entry in the chain."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,3 +168,29 @@ def _refuse_twice(connection: Connection, account_id: str, reason: str, by: str)
             f"Entry {entry.seq} is a credit with the same reason, so this one was sent twice. "
             "Where a second credit is meant, say so in its reason."
         )
+
+
+def freeze(
+    connection: Connection, account_ids: Sequence[str] | None, reason: str, by: str, at: str
+) -> list[Balance]:
+    """Counts all that accounts have left as spent, so that nothing is answered from them until a
+    curator raises a cap or gives back what was certainly not spent. account_ids: None: all of them.
+
+    Raises NotFound, InvalidRequest (no reason).
+    """
+    if not reason.strip():
+        raise InvalidRequest("Say why, as --reason; it is kept in the ledger.")
+    wanted = repository.lock_accounts(connection, account_ids)
+    if account_ids is not None and len(wanted) != len(set(account_ids)):
+        raise NotFound("No budget is set there.")
+    drafts = []
+    for account in wanted:
+        left = account.cap - account.spent
+        if left != ZERO:
+            repository.spend(connection, account.account, left)
+            drafts.append(
+                Draft("debit", account.account, by, at, None, left, {"reason": reason.strip()})
+            )
+    if drafts:
+        chain.append(connection, drafts)
+    return [replace(account, spent=account.cap) for account in wanted]

@@ -80,6 +80,15 @@ def accounts_of(connection: Connection, analyst_id: str) -> list[Balance]:
     return [_balance(row) for row in rows]
 
 
+def lock_accounts(connection: Connection, account_ids: Sequence[str] | None) -> list[Balance]:
+    """Accounts, locked until the transaction ends, those of populations first. account_ids: None:
+    all."""
+    query = select(accounts).order_by(accounts.c.analyst_id.is_not(None), accounts.c.id)
+    if account_ids is not None:
+        query = query.where(accounts.c.id.in_(account_ids))
+    return [_balance(row) for row in connection.execute(query.with_for_update()).mappings()]
+
+
 def insert_account(connection: Connection, opened: Balance) -> None:
     """Opens an account. opened: with what it may spend, and nothing spent."""
     connection.execute(

@@ -11,8 +11,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import IntegrityError
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.catalog.tables import catalog_identity
 from reticent_server.chain import guards
 from reticent_server.chain import repository as chain
+from reticent_server.chain.acts import Change, record, require_recorded
 from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import Entry, canonical_json, entry_row
 from reticent_server.chain.repository import TrailPart
@@ -149,6 +151,35 @@ class Ledger:
         """
         with writing(self._engine) as connection:
             return budgets.credit(connection, account, amount, reason, by, self._moment().at)
+
+    def freeze(self, accounts: Sequence[str], *, reason: str, by: str) -> Sequence[Balance]:
+        """Counts all that is left of accounts as spent. Raises NotFound, InvalidRequest."""
+        with writing(self._engine) as connection:
+            return budgets.freeze(connection, accounts, reason, by, self._moment().at)
+
+    def lost(self, anchored: Sequence[Anchor]) -> Sequence[Anchor]:
+        """The anchors that are not in the chain, and whose loss nobody has accepted."""
+        with reading(self._engine) as connection:
+            return [anchor for anchor in anchored if not chain.is_in(connection, anchor)]
+
+    def accept_rollback(self, lost: Sequence[Anchor], *, reason: str, by: str) -> Sequence[Balance]:
+        """Makes an older copy one that may be served: all that any account has left counts as
+        spent, since it may have been after the copy was made, and an entry names the heads that
+        were lost. Raises InvalidRequest (no reason)."""
+        at = self._moment().at
+        with writing(self._engine) as connection:
+            require_recorded(connection, catalog_identity, (1,))
+            last = chain.chain_head(connection)[0]
+            frozen = budgets.freeze(connection, None, reason, by, at)
+            detail = {
+                chain.LOST: [anchor.hash for anchor in lost],
+                "entries_missing_at_least": max(anchor.seq for anchor in lost) - last,
+                "reason": reason.strip(),
+            }
+            record(
+                connection, [Change(chain.ROLLBACK, catalog_identity, (1,), detail)], by=by, at=at
+            )
+            return frozen
 
     def reserve(self, asked: Charge) -> Outcome:
         """Charges the population's and the analyst's account, or neither, and commits.

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a curator does to budgets, by the command line or by the console."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from reticent_server.accounting.conversions import zcdp_caps
+from reticent_server.chain.anchors import Anchors
 from reticent_server.domain.amounts import UNITS, Amounts, Rule
 from reticent_server.errors import Conflict, InvalidRequest, NotFound
 from reticent_server.ledger.budgets import BudgetTerms as BudgetOffer
@@ -153,6 +155,36 @@ def credit(
     second_person.require(books.catalog, books.approvals, "credit", balance.population, wish, by=by)
     amount = Amounts(decimal_floor(primary, first), decimal_floor(delta, second))
     return books.ledger.credit(account, amount, reason=reason, by=by)
+
+
+def freeze(
+    books: Books, dataset: str, analyst: str | None, project: str | None, *, reason: str, by: str
+) -> Balance:
+    """Counts all that an account has left as spent. Raises NotFound, InvalidRequest (no reason)."""
+    account = account_of(books, dataset, analyst, project)
+    return books.ledger.freeze([account], reason=reason, by=by)[0]
+
+
+def accept_rollback(books: Books, anchors: Anchors, *, reason: str, by: str) -> Sequence[Balance]:
+    """Lets an older copy of the ledger be served: all that its accounts have left counts as spent,
+    and an entry names the anchored heads that were lost (ledger.service).
+
+    Raises Conflict where no head was lost, InvalidRequest (no reason), SecondPerson where the
+    policy of any data set asks for one, CuratorError where the anchors cannot be read or written.
+    """
+    lost = books.ledger.lost(list(anchors.all()))
+    if not lost:
+        raise Conflict("Every anchored head is in this ledger: nothing was rolled back.")
+    if not reason.strip():
+        raise InvalidRequest("Say why, as --reason; it is kept in the ledger.")
+    wish = {"lost_head": lost[-1].hash, "reason": reason.strip()}
+    for population in books.catalog.populations():
+        if books.catalog.asks_for_second(population.name):
+            books.approvals.take("rollback", population.name, wish, by=by)
+            break
+    frozen = books.ledger.accept_rollback(lost, reason=reason, by=by)
+    anchors.write(books.ledger.anchor())
+    return frozen
 
 
 def share_spent(balance: Balance) -> float:

@@ -14,6 +14,7 @@ NEEDS: Mapping[str, Act] = {
     "credit": Act.SET_BUDGETS,
     "policy": Act.SET_POLICY,
     "load": Act.LOAD,
+    "rollback": Act.SET_BUDGETS,
 }
 """What whoever approves must be allowed to do: what whoever proposed was."""
 
