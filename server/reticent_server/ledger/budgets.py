@@ -138,14 +138,20 @@ def _caps(wanted: BudgetLimits) -> dict[str, Any]:
     }
 
 
+def _reason(text: str, what: str) -> str:
+    """The reason without blanks around it. Raises InvalidRequest where it says nothing."""
+    if not text.strip():
+        raise InvalidRequest(f"{what} needs a reason, which is kept in the ledger.")
+    return text.strip()
+
+
 def credit(
     connection: Connection, account_id: str, amount: Amounts, reason: str, by: str, at: str
 ) -> Balance:
     """Subtracts `amount` from what is spent. Raises NotFound, InvalidRequest, or Conflict if less
     is spent, or where `by` has credited the account for the same reason before: it was sent twice.
     """
-    if not reason.strip():
-        raise InvalidRequest("A credit needs a reason.")
+    reason = _reason(reason, "A credit")
     if not ZERO.within(amount) or amount == ZERO:
         raise InvalidRequest("A credit is an amount above zero.")
     present = repository.account(connection, account_id)
@@ -153,8 +159,8 @@ def credit(
         raise NotFound("There is no such account.")
     if not repository.give_back(connection, account_id, amount):
         raise Conflict("Less than that has been spent; credit at most what has been spent.")
-    _refuse_twice(connection, account_id, reason.strip(), by)  # the account's row is locked by now
-    draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason.strip()})
+    _refuse_twice(connection, account_id, reason, by)  # the account's row is locked by now
+    draft = Draft("credit", account_id, by, at, None, ZERO - amount, {"reason": reason})
     chain.append(connection, [draft])
     return replace(present, spent=present.spent - amount)
 
@@ -178,8 +184,7 @@ def freeze(
 
     Raises NotFound, InvalidRequest (no reason).
     """
-    if not reason.strip():
-        raise InvalidRequest("Say why, as --reason; it is kept in the ledger.")
+    reason = _reason(reason, "Freezing an account")
     wanted = repository.lock_accounts(connection, account_ids)
     if account_ids is not None and len(wanted) != len(set(account_ids)):
         raise NotFound("No budget is set there.")
@@ -188,9 +193,7 @@ def freeze(
         left = account.cap - account.spent
         if left != ZERO:
             repository.spend(connection, account.account, left)
-            drafts.append(
-                Draft("debit", account.account, by, at, None, left, {"reason": reason.strip()})
-            )
+            drafts.append(Draft("debit", account.account, by, at, None, left, {"reason": reason}))
     if drafts:
         chain.append(connection, drafts)
     return [replace(account, spent=account.cap) for account in wanted]

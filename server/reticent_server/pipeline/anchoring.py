@@ -12,6 +12,7 @@ from threading import Event
 from reticent_server.chain.anchors import Anchors
 from reticent_server.errors import ReticentError
 from reticent_server.events import EventLogger
+from reticent_server.pipeline import metrics
 from reticent_server.pipeline.services import Services
 
 log = EventLogger(__name__)
@@ -46,6 +47,7 @@ def _anchored(services: Services, anchors: Anchors, *, writes: bool) -> bool:
             _write_down(services, anchors, None if last is None else last.seq)
     except ReticentError as error:
         log.error("anchoring_failed", code=error.code)
+        metrics.ANCHORINGS_FAILED.inc()
     return True
 
 

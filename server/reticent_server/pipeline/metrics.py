@@ -55,6 +55,11 @@ UNREADABLE = Gauge(
     registry=REGISTRY,
     multiprocess_mode="livemax",
 )
+ANCHORINGS_FAILED = Counter(
+    "reticent_anchorings_failed",
+    "Times at which the ledger's head could not be written down or looked for.",
+    registry=REGISTRY,
+)
 RECOVERIES = Counter("reticent_recoveries", "Abandoned releases finished.", registry=REGISTRY)
 
 for each in sorted(LABELS["outcome"]):

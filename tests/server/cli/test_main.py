@@ -49,7 +49,6 @@ WITHOUT_ROWS = (
     ("analyst", "add", "ada"),
     ("analyst", "list"),
     ("curator", "list"),
-    ("dataset", "list"),
     ("proposal", "list"),
     ("ledger", "show"),
     ("ledger", "verify"),
