@@ -123,6 +123,11 @@ class Release:
         fields = [(k, v) for k, v in self.query.items() if k in {"column", "formula", "where"}]
         return lines + [f"{name.capitalize()}: {value}" for name, value in fields]
 
+    def _warned(self) -> list[str]:
+        """What the reply says of its numbers, as lines."""
+        said = self.result.get("warnings") or ()
+        return [line for text in said for line in paragraph(str(text))]
+
     def _footer(self) -> list[str]:
         return [
             *paragraph(f"Guarantee: {self.guarantee}"),

@@ -6,8 +6,8 @@
 
 group_differences <- function(release, reference = NULL, adjust = c("none", "tukey", "holm", "bonferroni"), level = 0.95) {
   adjust <- match.arg(adjust)
-  groups <- release$result$groups
   part <- if (identical(release$query$kind, "anova")) "mean" else "value"
+  groups <- Filter(function(g) !is.null(g[[part]]), release$result$groups)
   if (!length(groups) || is.null(groups[[1]][[part]])) {
     stop("Differences of groups are of an anova, or of a mean, sum or count by group.", call. = FALSE)
   }

@@ -172,7 +172,7 @@ def test_what_is_released_is_all_that_the_second_step_knows(seed: int) -> None:
 
 def test_what_is_no_level_is_in_no_stratum_and_warns_of_nothing() -> None:
     """A warning is an error here; elsewhere it would stand in a log, and tell of a cell."""
-    groups = GroupsWithinStrata(*(FollowUpGroups(each, 0.0, ("a", "b")) for each in "sg"))
+    groups = GroupsWithinStrata(*(FollowUpGroups(each, (0.0, 1.0), ("a", "b")) for each in "sg"))
     s, g = [np.inf, -np.inf, np.nan, 0.0, 1.0], [-np.inf, np.inf, 1.0, np.nan, 1.0]
     found = groups.codes(block_of(s=np.array(s), g=np.array(g)))
     assert found.tolist() == [-1.0, -1.0, -1.0, -1.0, 3.0]

@@ -127,7 +127,7 @@ class Crosstab(Counts):
         else:
             lines += paragraph(f"A table of {self.values.size} cells; see values and to_frame().")
         if self.independence is not None:
-            lines += ["", *paragraph(str(self.independence))]
+            lines += ["", *paragraph(str(self.independence)), *self._warned()]
         return Text("\n".join([*lines, "", *self._footer()]))
 
     def check(self) -> None:

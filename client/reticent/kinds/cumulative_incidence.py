@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reticent import _optional
 from reticent._drawing import axes_of
 from reticent._release import Release
-from reticent._text import Text, number, p_value, paragraph, text_table
+from reticent._text import Text, number, p_value, text_table
 from reticent.results.contrasts import Contrast, Z
 from reticent.results.contrasts import difference as difference_of
 from reticent.results.numbers_at_risk import RiskLine, numbers_under
@@ -102,7 +102,8 @@ class IncidenceCurve:
 @dataclass(frozen=True, slots=True)
 class GrayTest:
     """Do groups have one cumulative incidence of `cause`? observed_minus_expected: by level, noisy
-    events beyond what one subdistribution hazard leads to expect, up to the time `until`.
+    events beyond what one subdistribution hazard leads to expect, up to the time `until`; None of
+    a level that is not compared.
     privacy_share: of the statistic's variance that is noise.
     """
 
@@ -110,7 +111,7 @@ class GrayTest:
     statistic: float
     df: int
     pvalue: float
-    observed_minus_expected: tuple[float, ...]
+    observed_minus_expected: tuple[float | None, ...]
     until: float
     privacy_share: float
 
@@ -154,7 +155,7 @@ class CumulativeIncidences(Release):
                 float(each["statistic"]),
                 int(each["df"]),
                 float(each["p_value"]),
-                tuple(map(float, each["observed_minus_expected"])),
+                tuple(each["observed_minus_expected"]),
                 float(each["until"]),
                 float(each["privacy_share"]),
             )
@@ -189,8 +190,7 @@ class CumulativeIncidences(Release):
         )
         lines = [*self._headline(), about, ""]
         lines += text_table(header, [_row(curve) for curve in self.curves])
-        if not all(len(curve.times) for curve in self.curves):
-            lines += paragraph("A group without times has too few persons at risk for its noise.")
+        lines += self._warned()
         if self.tests:
             rows = [_tested(test) for test in self.tests.values()]
             lines += ["", *text_table(("Gray's test", "χ²", "df", "p", "up to"), rows)]

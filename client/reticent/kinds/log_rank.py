@@ -44,7 +44,7 @@ class LogRankTest(Release):
     def observed_minus_expected(self) -> Vector:
         """By group: noisy events beyond what one common hazard leads to expect; above 0, events
         come sooner. Weighted as the test weights them; of a trend, their part that goes with the
-        order of the levels.
+        order of the levels; nan of a group that is not compared, as it may have no record.
         """
         values = np.array(self.result["observed_minus_expected"], dtype=np.float64)
         return Vector(values, tuple(map(str, self.result["levels"])))
@@ -81,6 +81,7 @@ class LogRankTest(Release):
             ),
             "",
             *text_table(("", "observed − expected"), rows),
+            *self._warned(),
         ]
         return Text("\n".join([*lines, "", *self._footer()]))
 
@@ -93,7 +94,7 @@ class LogRankTest(Release):
         """Observed minus expected events by group; needs matplotlib, gives the Axes."""
         axes = axes_of(ax)
         groups = self.observed_minus_expected
-        axes.barh(groups.names, np.asarray(groups), color=SAMPLING)
+        axes.barh(groups.names, np.nan_to_num(np.asarray(groups)), color=SAMPLING)
         axes.axvline(0.0, color="black", linewidth=0.8, linestyle=":")
         axes.set_xlabel("noisy events, observed minus expected")
         axes.set_title(p_value(self.pvalue), fontsize="medium")

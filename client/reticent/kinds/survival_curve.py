@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reticent import _optional
 from reticent._drawing import axes_of
 from reticent._release import Release
-from reticent._text import Text, number, paragraph, text_table
+from reticent._text import Text, number, text_table
 from reticent.results.contrasts import Contrast, Z
 from reticent.results.contrasts import difference as difference_of
 from reticent.results.contrasts import ratio as ratio_of
@@ -78,14 +78,15 @@ class Curve:
 
     @property
     def restricted_mean(self) -> float:
-        """Mean time without the event, up to the horizon of the release."""
-        return float(self.content["restricted_mean"])
+        """Mean time without the event, up to the horizon of the release; nan of a curve without
+        times."""
+        return _or_nan(self.content["restricted_mean"])
 
     @property
     def restricted_mean_se(self) -> float:
         """Standard error of the restricted mean, in units of time; it includes the privacy
         noise."""
-        return float(self.content["restricted_mean_standard_error"])
+        return _or_nan(self.content["restricted_mean_standard_error"])
 
     def rmst(self, tau: float) -> Contrast:
         """Restricted mean survival time up to `tau`, with its 95 % interval. Free.
@@ -175,7 +176,7 @@ class SurvivalCurves(Release):
 
     @property
     def horizon(self) -> float:
-        """The time that restricted means go up to; nan where a curve has no time."""
+        """The time that restricted means go up to; nan where no curve has a time."""
         found = self.result["horizon"]
         return nan if found is None else float(found)
 
@@ -192,8 +193,7 @@ class SurvivalCurves(Release):
         )
         lines = [*self._headline(), about, f"Horizon: {number(self.horizon)}", ""]
         lines += text_table(header, rows)
-        if not all(len(curve.times) for curve in self.curves.values()):
-            lines += paragraph("A group without times has too few persons at risk for its noise.")
+        lines += self._warned()
         return Text("\n".join([*lines, "", *self._footer()]))
 
     def to_frame(self) -> Any:
@@ -280,6 +280,10 @@ class SurvivalCurves(Release):
             lengths = {len(v) for v in (curve.times, curve.survival, curve.bse, curve.at_risk)}
             if lengths != {len(curve.conf_int())}:
                 raise ValueError("a curve has one value for each time")
+
+
+def _or_nan(value: float | None) -> float:
+    return nan if value is None else float(value)
 
 
 def _legend(curve: Curve) -> str | None:

@@ -63,12 +63,13 @@ class NamedTest(Release):
         return float(self.result["effect"])
 
     def differences(self, reference: str | None = None) -> GroupDifferences:
-        """Of the means of every pair of an anova's groups, or of each group from `reference`, free.
+        """Of the means of every pair of an anova's groups, or of each group from `reference`, free;
+        without groups that may have no record.
         Raises KeyError for an unknown level, ValueError for a test without group means.
 
         >>> ds.anova("price", "condition", epsilon=1.0).differences().pvalues("tukey")
         """
-        groups = self.result.get("groups")
+        groups = [g for g in self.result.get("groups") or () if g["mean"] is not None]
         if self.query["kind"] != "anova" or not groups:
             raise ValueError("Differences of groups are of an anova, or of a mean by group.")
         means, errors = (
@@ -161,16 +162,12 @@ class NamedTest(Release):
     def _name(self) -> str:
         return _NAMES.get(str(self.query["kind"]), "test")
 
-    def _warned(self) -> list[str]:
-        return [line for text in self.result.get("warnings", ()) for line in paragraph(str(text))]
-
     def _table(self) -> list[str]:
         if not self.groups:
             return []
         header = tuple(self.groups[0])
         rows = [
-            [str(row["level"]), *(number(float(row[name])) for name in header[1:])]
-            for row in self.groups
+            [str(row["level"]), *(number(row[name]) for name in header[1:])] for row in self.groups
         ]
         return [*text_table(("", *(name.replace("_", " ") for name in header[1:])), rows), ""]
 

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil, floor, inf
 
 from reticent_server.domain.column_kind import ColumnKind as ColumnKind  # noqa: PLC0414 - columns are declared with it
 from reticent_server.domain.dates import date_text
@@ -62,7 +63,8 @@ class Column:
     a level being its position. missing: cell texts that mean "missing". recode: how the file's
     cells become values. role: WEIGHT of what a record counts for in the population, else empty.
     label: what people call it, one line, or empty. Both are said to analysts, and nothing else
-    depends on them.
+    depends on them. excluded: ranges of whole values that no record in use has, by the condition of
+    the question that the column is seen for (formula.excluded); never stored.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Column:
     recode: Recode = Recode()
     role: str = ""
     label: str = ""
+    excluded: tuple[tuple[float, float], ...] = ()
 
     @property
     def source(self) -> str:
@@ -93,6 +96,24 @@ class Column:
         eye.
         """
         return bool(self.recode.date)
+
+    def admits(self, first: float, last: float) -> bool:
+        """Whether some whole value from `first` to `last` may be one of a record in use."""
+        return not any(low <= first and last <= high for low, high in self.excluded)
+
+    @property
+    def size(self) -> int:
+        """How many whole values records in use may have."""
+        excluded = sum(int(last) - int(first) + 1 for first, last in self.excluded)
+        return floor(self.upper) - ceil(self.lower) + 1 - excluded
+
+    def values(self, most: int) -> tuple[float, ...]:
+        """The whole values that records in use may have, in order: the first `most` of them."""
+        start, found = ceil(self.lower), list[float]()
+        for low, high in (*self.excluded, (floor(self.upper) + 1.0, inf)):
+            found += map(float, range(start, min(int(low), start + most - len(found))))
+            start = int(min(high, self.upper)) + 1
+        return tuple(found)
 
     def shown(self, value: float) -> str:
         """A number of this column as people read it: of dates 2020-01-31, of levels the level."""

@@ -29,6 +29,7 @@ from reticent_server.formula.intervals import interval
 from reticent_server.formula.labels import label, quote, spelled
 from reticent_server.formula.tokens import Cursor, Token
 from reticent_server.formula.values import is_call, parse_call
+from reticent_server.numerics.calendar import months_of, year_of
 
 _GROUPS = ("merge", "lump")
 _OTHER = "other"
@@ -97,7 +98,9 @@ def _referred(cursor: Cursor, factor: Factor, start: Token, text: str) -> Factor
     """The factor with that level as its reference: the first of its levels."""
     first = tuple(level for level in factor.levels if level.text == text)
     if not first:
-        cursor.fail("the level after ref= is not one of the column's levels", start)
+        cursor.fail(
+            "the level after ref= is not one of the column's levels, or where excludes it", start
+        )
     return replace(factor, levels=first + tuple(v for v in factor.levels if v.text != text))
 
 
@@ -115,13 +118,19 @@ def _ungrouped(cursor: Cursor) -> Factor:
     assert isinstance(value.argument, ColumnValue)  # noqa: S101 - a date column
     first, last = interval(value, cursor.columns)
     numbers = range(int(first), int(last) + 1)
-    levels = tuple(FactorLevel(str(number), (float(number),)) for number in numbers)
-    name, column = label(value), value.argument.column
-    return Factor(f"C({name})", name, None, column, levels, function=value.function)
+    column = cursor.columns[value.argument.column]
+    days = months_of if value.function == "month" else year_of
+    levels = tuple(
+        FactorLevel(str(number), (float(number),))
+        for number in numbers
+        if any(column.admits(*ends) for ends in days(number, column.lower, column.upper))
+    )
+    name = label(value)
+    return Factor(f"C({name})", name, None, column.name, levels, function=value.function)
 
 
 def _factor(cursor: Cursor, column: Column, start: Token) -> Factor:
-    """All declared levels of a column."""
+    """The levels of a column."""
     name = quote(column.name)
     if not column.kind.is_whole:
         cursor.fail(f"{name} is numeric and has no levels; use it without C()", start)
@@ -147,11 +156,14 @@ def _group(cursor: Cursor) -> Factor:
     cursor.advance()
     with cursor.nested():
         cursor.expect("(")
-        factor = _levels_of(cursor)
+        start, column = cursor.token, cursor.column()
+        # all declared levels may be listed; what the condition excludes is in none of the groups
+        factor = _factor(cursor, replace(column, excluded=()), start)
         cursor.expect(",")
         label, levels = (_merged if merges else _lumped)(cursor, factor)
         cursor.expect(")")
-    return replace(factor, key=label, label=label, levels=levels)
+    kept = (replace(v, codes=tuple(c for c in v.codes if column.admits(c, c))) for v in levels)
+    return replace(factor, key=label, label=label, levels=tuple(v for v in kept if v.codes))
 
 
 def _merged(cursor: Cursor, factor: Factor) -> tuple[str, tuple[FactorLevel, ...]]:
@@ -228,7 +240,10 @@ def _most_frequent(cursor: Cursor, factor: Factor) -> list[str]:
     released = cursor.profile and cursor.profile.columns.get(factor.column)
     if not released or released.counts is None or len(released.counts) != len(factor.levels):
         cursor.fail(_NO_PROFILE, start)
-    places = np.argsort(-level_shares(released), kind="stable")[: int(n)]
+    column = cursor.columns[factor.column]
+    admitted = [column.admits(*level.codes, *level.codes) for level in factor.levels]
+    shares = np.where(admitted, level_shares(released), -1.0)
+    places = np.argsort(-shares, kind="stable")[: int(n)]
     return [factor.levels[place].text for place in sorted(places)]
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A factor of a term, and the levels that a column declares."""
 
-import math
 from dataclasses import dataclass
 
 from reticent_server.domain.design import Expression, FunctionName
@@ -32,8 +31,8 @@ class Factor:
 
 
 def column_levels(column: Column) -> tuple[FactorLevel, ...]:
-    """A column's declared levels; of other kinds the whole numbers between the bounds."""
-    if column.kind.has_levels:
-        return tuple(FactorLevel(text, (float(k),)) for k, text in enumerate(column.levels))
-    whole = range(math.ceil(column.lower), math.floor(column.upper) + 1)
-    return tuple(FactorLevel(str(value), (float(value),)) for value in whole)
+    """A column's declared levels, of other kinds the whole numbers between the bounds; but those
+    that the question's condition excludes."""
+    values = column.values(column.size)
+    names = (column.levels[int(v)] if column.kind.has_levels else str(int(v)) for v in values)
+    return tuple(FactorLevel(name, (v,)) for name, v in zip(names, values, strict=True))

@@ -86,10 +86,13 @@ class ModelParser:
         column = self._cursor.columns.get(self._cursor.token.text)
         if column is None or len(column.levels) < 2 or is_call(self._cursor):
             return None
-        if not self._levels and len(column.levels) != 2:
+        values = column.values(3)
+        if len(values) < 2:
+            self._cursor.fail("where leaves one level of the response: it needs two")
+        if not self._levels and len(values) != 2:
             return None
         self._cursor.advance()
-        return ColumnValue(column.name) if self._levels else Indicator(column.name, 1.0)
+        return ColumnValue(column.name) if self._levels else Indicator(column.name, values[1])
 
     def _sum(self, *, top: bool = False) -> _Terms:
         cursor, terms = self._cursor, _Terms()

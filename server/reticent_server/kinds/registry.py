@@ -10,8 +10,9 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.plan import Planned
-from reticent_server.domain.query import Query
+from reticent_server.domain.query import Query, query_json
 from reticent_server.errors import InvalidQuery
+from reticent_server.formula.excluded import restricted
 from reticent_server.kinds.base import Kind
 
 ROWS_ALIKE = (
@@ -34,10 +35,12 @@ def kind_of(query: Query) -> Kind[Any]:
 def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
     """The plan of a question. offer: the (ε, δ) that was asked for, and the ρ that it allows.
 
-    Raises InvalidQuery for what takes rows as independent, where the unit has several.
+    What a question's condition excludes by its text is not in the question: its kind sees the
+    columns without (formula.excluded). Raises InvalidQuery for what takes rows as independent,
+    where the unit has several.
     """
     checkpoint()
-    places = facts.of_places()
+    places = restricted(facts.of_places(), query_json(query).get("where"))
     planned = kind_of(query).plan(places, query, offer)
     if places.persons is not None and not planned.holds_for_persons:
         raise InvalidQuery(ROWS_ALIKE)

@@ -36,7 +36,7 @@ from reticent_server.domain.steps import Block, FloatArray
 from reticent_server.numerics.bases import bspline, legendre
 from reticent_server.numerics.calendar import months, years
 
-_COMPARISONS = {
+COMPARISONS = {
     "==": np.equal,
     "!=": np.not_equal,
     "<": np.less,
@@ -44,6 +44,7 @@ _COMPARISONS = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
+"""What each sign of a condition compares by."""
 _FUNCTIONS = {
     "log": np.log,
     "log1p": np.log1p,
@@ -146,7 +147,7 @@ def holds(predicate: Predicate, block: Block) -> NDArray[np.bool_]:
     """(rows,) truth of a predicate."""
     match predicate:
         case Compare(column, op, value):
-            return np.asarray(_COMPARISONS[op](block.columns[column], value), dtype=np.bool_)
+            return np.asarray(COMPARISONS[op](block.columns[column], value), dtype=np.bool_)
         case Not(argument):
             return ~holds(argument, block)
         case AllOf(arguments):

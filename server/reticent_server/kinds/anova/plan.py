@@ -19,7 +19,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import GramSum, SumStep
 from reticent_server.fitting.results import Interval
-from reticent_server.kinds.shared.group_means import GroupMean, equal_means, group_means
+from reticent_server.kinds.shared.group_means import GroupMean, MeansTest, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
     LEAST_COMPARED,
     ComparedValue,
@@ -35,12 +35,13 @@ from reticent_server.kinds.shared.groups import (
 from reticent_server.kinds.shared.named_tests import TestResult
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.shared.shares_of_variance import share_between
+from reticent_server.kinds.shared.sparse_groups import in_statistic, sparse_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnovaResult(TestResult):
-    """effect: η², the share of the variance that lies between the groups; of those whose number is
-    above its noise, where some may be empty. df_denominator: of F, which tests all groups.
+    """effect: η², the share of the variance that lies between the groups. F and η² are of the
+    groups whose number is above its noise. df_denominator: of F.
 
     range: what values were clipped to. groups: one for each group.
     """
@@ -97,19 +98,18 @@ class AnovaPlan(Planned):
         (released,) = yield SumStep("moments", (self.part,), sums)
         return self._result(moments(released, self.groups.size, self.a))
 
-    def _share(self, found: GroupMoments) -> tuple[float, Interval]:
-        """η² between groups that are known to have records: an empty one has a mean that is noise
-        alone."""
-        if len(found.N) < LEAST_COMPARED:
+    def _share(self, test: MeansTest, known: int) -> tuple[float, Interval]:
+        """η² between groups of which `known` are known to have records: an empty one has a mean
+        that is noise alone."""
+        if known < LEAST_COMPARED:
             return 0.0, (0.0, 1.0)
-        test = equal_means(found)
         k = test.df[0]
         return share_between(k * test.statistic, k, test.weight, self.confidence_level)
 
     def _result(self, groups: GroupMoments) -> AnovaResult:
-        test = equal_means(groups)
+        test = equal_means(groups.of_groups(in_statistic(groups.known)))
         first, second = test.df
-        share, interval = self._share(groups.of_groups(groups.known))
+        share, interval = self._share(test, int(groups.known.sum()))
         return AnovaResult(
             statistic=test.statistic,
             df=first,
@@ -122,6 +122,7 @@ class AnovaPlan(Planned):
             range=(self.span.lower, self.span.upper),
             groups=group_means(groups, self.groups.levels, self.span),
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, groups.known),
         )
 
 

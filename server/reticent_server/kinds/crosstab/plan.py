@@ -8,18 +8,24 @@ post-processing, free.
 """
 
 from dataclasses import dataclass, replace
+from itertools import chain
+from math import sqrt
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from annotated_types import MinLen
 
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Recipe
 from reticent_server.domain.schema import Column
+from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Share, Size
+from reticent_server.fitting.trust import clear
 from reticent_server.kinds.shared.one_row import Which, counted
+from reticent_server.kinds.shared.sparse_groups import in_statistic, sparse_warnings
 from reticent_server.kinds.shared.tables import TablePlan, cells_part, level_axis
 from reticent_server.numerics.independence import LARGEST, IndependenceTest, independence_test
 
@@ -31,7 +37,8 @@ class CrosstabResult:
     """Noisy counts, nested by column in the order of `columns`; levels: of each column.
 
     independence: of a table of two columns whose rows are independent, otherwise null: not where a
-    person has several.
+    person has several. It is of the levels whose numbers are above their noise; warnings name the
+    others.
     """
 
     columns: Annotated[list[str], MinLen(2)]
@@ -42,6 +49,7 @@ class CrosstabResult:
     interval_half_width: Size
     independence: IndependenceTest | None
     n: int
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ class CrosstabPlan(TablePlan):
         """One step."""
         (released,) = yield self.step
         sizes, counts = [axis.size for axis in self.axes], self.counts(released)
-        noisy = released.values.reshape(sizes)
+        independence, warnings = self._independence(released.values.reshape(sizes), released.sd)
         return CrosstabResult(
             columns=[axis.column for axis in self.axes],
             levels=[list(axis.levels) for axis in self.axes],
@@ -78,9 +86,27 @@ class CrosstabPlan(TablePlan):
             standard_error=counts.sd,
             confidence_level=CONFIDENCE,
             interval_half_width=half_width(counts.sd),
-            independence=independence_test(noisy, released.sd) if self.two_way else None,
+            independence=independence,
             n=self.n,
+            warnings=warnings,
         )
+
+    def _independence(
+        self, table: FloatArray, sd: float
+    ) -> tuple[IndependenceTest | None, tuple[str, ...] | None]:
+        """The test of the levels of both margins whose number is above its noise, and what it
+        leaves out. table: (r, c)."""
+        if not self.two_way:
+            return None, None
+        known = [
+            np.asarray(clear(table.sum(axis=1 - k), sd * sqrt(table.shape[1 - k]))) for k in (0, 1)
+        ]
+        said = chain.from_iterable(
+            sparse_warnings([f"{axis.column} {level}" for level in axis.levels], each) or ()
+            for axis, each in zip(self.axes, known, strict=True)
+        )
+        compared = table[np.ix_(*(in_statistic(each) for each in known))]
+        return independence_test(compared, sd), tuple(said) or None
 
 
 def plan_crosstab(

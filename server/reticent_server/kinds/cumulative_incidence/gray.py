@@ -31,6 +31,7 @@ from scipy.special import chdtrc
 from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.cumulative_incidence.incidence import Course
 from reticent_server.kinds.shared.follow_up.table import LifeTable
+from reticent_server.kinds.shared.groups import LEAST_COMPARED
 
 _LEAST = 1e-9  # persons²: a covariance that is smaller has no inverse
 
@@ -39,14 +40,15 @@ _LEAST = 1e-9  # persons²: a covariance that is smaller has no inverse
 class GrayTest:
     """Gray's test of one cause: statistic, referred to χ² with df degrees of freedom.
     observed_minus_expected: of each of the levels, noisy events beyond what one subdistribution
-    hazard leads to expect, up to the time `until`. privacy_share: of the statistic's variance that
-    is noise."""
+    hazard leads to expect, up to the time `until`; null of those that are not compared, as their
+    numbers at risk are not above their noise. privacy_share: of the statistic's variance that is
+    noise."""
 
     cause: str
     statistic: float
     df: int
     p_value: float
-    observed_minus_expected: tuple[float, ...]
+    observed_minus_expected: tuple[float | None, ...]
     until: float
     privacy_share: float
 
@@ -54,14 +56,21 @@ class GrayTest:
 def gray_test(
     table: LifeTable, courses: Sequence[Course], cause: int, name: str, times: Sequence[float]
 ) -> GrayTest | None:
-    """None where a group's number at risk is noise from the start."""
-    k = min(course.length for course in courses)
-    if k == 0:
+    """Of the groups whose number at risk is above its noise at the start; None of fewer than
+    two."""
+    compared = np.flatnonzero([course.length > 0 for course in courses])
+    if len(compared) < LEAST_COMPARED:
         return None
-    observed, slope = _statistic(table, courses, cause, k)
-    people = np.einsum("zgai,hgai,gai->zh", slope, slope, table.counts)
-    noise = table.noise_of_groups(slope)
+    G, courses = len(courses), [courses[g] for g in compared.tolist()]
+    k = min(course.length for course in courses)
+    observed, slope = _statistic(table.of(compared), courses, cause, k)
+    people = np.einsum("zgai,hgai,gai->zh", slope, slope, table.counts[compared])
+    whole = np.zeros((len(courses), G, *slope.shape[2:]))
+    whole[:, compared] = slope
+    noise = table.noise_of_groups(whole)
     H = np.eye(len(courses))[1:]
+    of_group = np.full(G, np.nan)
+    of_group[compared] = observed
     V = _positive(H @ people @ H.T) + H @ noise @ H.T + _LEAST * np.eye(len(H))
     statistic = float((H @ observed) @ np.linalg.solve(V, H @ observed))
     return GrayTest(
@@ -69,7 +78,7 @@ def gray_test(
         statistic=max(statistic, 0.0),
         df=len(H),
         p_value=float(chdtrc(len(H), max(statistic, 0.0))),
-        observed_minus_expected=tuple(observed.tolist()),
+        observed_minus_expected=tuple(None if np.isnan(v) else v for v in of_group.tolist()),
         until=float(times[k - 1]),
         privacy_share=float(np.clip(np.trace(H @ noise @ H.T) / np.trace(V), 0.0, 1.0)),
     )

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import RunningCounts, SumStep
@@ -23,6 +25,7 @@ from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.follow_up.curves import curves_outline
 from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap, with_fine_grid
 from reticent_server.kinds.shared.follow_up.table import life_table
+from reticent_server.kinds.shared.sparse_groups import NO_CURVE, sparse_warnings
 from reticent_server.kinds.survival_curve.curve import TimeGrid
 from reticent_server.mechanisms import running_counts
 
@@ -34,12 +37,13 @@ _CURVE_MS, _INTERVALS_A_MS, _PAIRS_A_MS = 10, 2, 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CumulativeIncidences:
     """A curve for each group and cause, group by group; tests: Gray's of each cause where the
-    question has `by`, none of a cause for which a group has too few persons."""
+    question has `by`, of the groups whose number at risk is above its noise."""
 
     confidence_level: float
     n: int
     curves: tuple[Incidence, ...]
     tests: tuple[GrayTest, ...] | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,13 @@ class CumulativeIncidencePlan(Planned):
                 for c, cause in enumerate(causes)
             )
             tests = tuple(test for test in found if test is not None)
+        told = np.array([course.length > 0 for course in courses])
         return CumulativeIncidences(
-            confidence_level=CONFIDENCE, n=self.n, curves=curves, tests=tests
+            confidence_level=CONFIDENCE,
+            n=self.n,
+            curves=curves,
+            tests=tests,
+            warnings=sparse_warnings(self.asked.groups.labels, told, NO_CURVE),
         )
 
 

@@ -64,7 +64,7 @@ class WholeMeasure(ColumnMeasure):
         return super(WholeMeasure, self).parts(facts, groups, 2 * rho)
 
     def figures(self, cells: Cells, found: ColumnReleases, place: int) -> Mapping[str, Any]:  # noqa: ARG002
-        values = self.column.lower + np.arange(float(self.axis.size))
+        values = np.asarray(self.axis.stored)
         noisy = self._moments(cells, values)
         return {
             "mean": noisy.mean,
@@ -191,7 +191,7 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
     inner = public_edges(facts, column, number_of_bins(facts, groups.size, rho))
     inside = [e for e in inner if likely.lower < e < likely.upper]
     inside = inside or [(likely.lower + likely.upper) / 2]  # one bin alone has another price
-    axis = Axis(column.name, len(inside) + 1, 0.0, (), (likely.lower, *inside, likely.upper))
+    axis = Axis(column.name, len(inside) + 1, (), (), (likely.lower, *inside, likely.upper))
     return NumbersMeasure(column, axis, span, weight(span.tilt))
 
 

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.design import ColumnValue, EventTime, Expression, Indicator, Term
+from reticent_server.domain.design import EventTime, Expression, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
-from reticent_server.domain.schema import Column
 from reticent_server.errors import InvalidQuery
 from reticent_server.fitting.results import RegressionResult
 from reticent_server.formula.labels import quote
 from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.fields import Level, Name, Number, Where
-from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.columns import declared, second_of_two
 from reticent_server.kinds.shared.treatment import (
     Covariates,
     Loss,
@@ -84,7 +83,7 @@ class Did(Query):
 
 
 def _plan(facts: DatasetFacts, query: Did, offer: PrivacyCost) -> TreatmentPlan:
-    group = _group(declared(facts, query.treated))
+    group = second_of_two(declared(facts, query.treated), _NOT_DUMMY)
     if query.start is None and not facts.schema.unit.several_rows:
         raise InvalidQuery(_NO_START)
     factors: tuple[Expression, ...] = (group,)
@@ -107,17 +106,6 @@ def _plan(facts: DatasetFacts, query: Did, offer: PrivacyCost) -> TreatmentPlan:
     fit = question.fit(facts, [effect], [level], offer.rho)
     said, caution = (_STATUS, _STAGGERED) if query.start is None else (_CHANGE, "")
     return TreatmentPlan.of(fit, said=said, caution=caution)
-
-
-def _group(column: Column) -> Expression:
-    """Whether a row is of the treated: a 0/1 column, or the second of two levels. Raises
-    InvalidQuery.
-    """
-    if len(column.levels) == 2:
-        return Indicator(column.name, 1.0)
-    if not column.is_dummy:
-        raise InvalidQuery(_NOT_DUMMY)
-    return ColumnValue(column.name)
 
 
 KIND = Kind(

@@ -2,7 +2,6 @@
 """The kind `event_study`."""
 
 from dataclasses import dataclass, field, replace
-from math import ceil, floor
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
@@ -125,13 +124,10 @@ def _cohorts(start: Column, never: float | None) -> list[Term]:
     first cohort. Raises InvalidQuery, before a dummy is made, where the declared bounds have room
     for more than a design may have.
     """
-    room = floor(start.upper) - ceil(start.lower) + 1
-    if room > MOST_TERMS + 2:  # of which one is the reference, and one stands for never
-        raise too_many_terms(room)
-    values = [float(v) for v in range(ceil(start.lower), floor(start.upper) + 1) if v != never]
-    compared = (
-        values if start.may_be_missing or len(values) <= start.upper - start.lower else values[1:]
-    )
+    if start.size > MOST_TERMS + 2:  # of which one is the reference, and one stands for never
+        raise too_many_terms(start.size)
+    values = [v for v in start.values(start.size) if v != never]
+    compared = values if start.may_be_missing or len(values) < start.size else values[1:]
     return [
         indicator(f"{quote(start.name)}[{v:g}]", EventTime(start.name, None, v, v))
         for v in compared

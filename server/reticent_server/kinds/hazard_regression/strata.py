@@ -37,7 +37,7 @@ MOST_STRATA = 20
 fewest that tell a regressor's mean, are what 1,000 events have."""
 _LEAST_SHARE = 0.25  # of an equal share of the public rows, for a stratum of few records
 _LEAST_MOMENT = 0.02  # eigenvalue of the indicators' standardised moment: a twentieth and less
-ONE_STRATUM = FollowUpGroups(None, 0.0, ("",))
+ONE_STRATUM = FollowUpGroups(None, (), ("",))
 
 
 def one_after_the_other(ends: FloatArray, strata: int) -> FloatArray:
@@ -81,7 +81,7 @@ def with_indicators(right: str, column: str) -> str:
 def indicators(whole: Design, slopes: int, groups: FollowUpGroups) -> FloatArray:
     """(G, terms after the slopes) 1 where a level's indicator is 1. Raises TypeError for terms that
     are no indicators."""
-    codes = groups.lower + np.arange(len(groups.labels))
+    codes = np.asarray(groups.stored or (0.0,))
     found = np.zeros((len(codes), len(whole.terms) - slopes))
     for j, term in enumerate(whole.terms[slopes:]):
         (factor,) = term.factors

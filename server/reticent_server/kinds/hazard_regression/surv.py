@@ -140,7 +140,7 @@ def _strata(facts: DatasetFacts, name: str, used: set[str | None]) -> FollowUpGr
     axis = level_axis(declared(facts, name))
     if not 1 < axis.size <= MOST_STRATA:
         raise InvalidQuery(f"strata must be a column of two to {MOST_STRATA} levels.")
-    return FollowUpGroups(name, axis.lower, axis.levels)
+    return FollowUpGroups(name, axis.stored, axis.levels)
 
 
 def _left_side(text: str, schema: Schema) -> tuple[tuple[str, ...], int]:

@@ -139,4 +139,4 @@ def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:
     if len(edges) < 2 or not all(map(isfinite, edges)) or any(a >= b for a, b in pairwise(edges)):
         raise InvalidQuery("bins must be two or more finite edges in increasing order.")
     whole = edges[0] <= column.lower and column.upper <= edges[-1]
-    return Axis(column.name, len(edges) - 1, 0.0, (), edges, whole)
+    return Axis(column.name, len(edges) - 1, (), (), edges, whole)

@@ -19,22 +19,23 @@ from reticent_server.kinds.shared.bins_plan import BinsPlan, cells_of
 from reticent_server.kinds.shared.group_bins import GroupBins, number_of_bins, public_edges
 from reticent_server.kinds.shared.groups import LEAST_COMPARED, Groups
 from reticent_server.kinds.shared.named_tests import TestResult
-from reticent_server.kinds.shared.ranks import rank_test
+from reticent_server.kinds.shared.ranks import RankTest, rank_test
 from reticent_server.kinds.shared.shares_of_variance import share_of_total
+from reticent_server.kinds.shared.sparse_groups import in_statistic, sparse_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KruskalResult(TestResult):
     """statistic: H, χ² with df degrees of freedom. effect: η², the share of the ranks' variance
-    between groups.
+    between groups. Both are of the groups whose number is above its noise.
 
-    mean_ranks: by group, as shares of the records. edges: where bins begin. numbers: released, by
-    group.
+    mean_ranks: by group, as shares of the records; null of the other groups. edges: where bins
+    begin. numbers: released, by group.
     """
 
     levels: tuple[str, ...]
     numbers: tuple[float, ...]
-    mean_ranks: tuple[float, ...]
+    mean_ranks: tuple[float | None, ...]
     edges: tuple[float, ...]
 
 
@@ -44,17 +45,19 @@ class KruskalPlan(BinsPlan):
 
     deadline_shares: ClassVar = (0.05, 0.07)
 
-    def _share(self, found: GroupBins) -> tuple[float, Interval]:
-        """η² between groups that are known to have records: an empty one has a mean rank that is
-        noise alone."""
-        if len(found.T) < LEAST_COMPARED:
+    def _share(self, test: RankTest, known: int) -> tuple[float, Interval]:
+        """η² between groups of which `known` are known to have records: an empty one has a mean
+        rank that is noise alone."""
+        if known < LEAST_COMPARED:
             return 0.0, (0.0, 1.0)
-        test = rank_test(found)
         return share_of_total(test.X, test.df, test.kappa, self.confidence_level)
 
     def result(self, bins: GroupBins) -> KruskalResult:
-        test = rank_test(bins)
-        share, interval = self._share(GroupBins(bins.T[bins.known], bins.sigma))
+        known = bins.known
+        compared = in_statistic(known)
+        test = rank_test(GroupBins(bins.T[compared], bins.sigma))
+        share, interval = self._share(test, int(known.sum()))
+        ranks = dict(zip(np.flatnonzero(compared).tolist(), test.mean_ranks.tolist(), strict=True))
         return KruskalResult(
             statistic=test.X,
             df=float(test.df),
@@ -62,12 +65,13 @@ class KruskalPlan(BinsPlan):
             effect=share,
             effect_interval=interval,
             confidence_level=self.confidence_level,
-            estimand=_estimand(bins.known),
+            estimand=_estimand(known),
             levels=self.groups.levels,
             numbers=tuple(bins.T.sum(axis=1).tolist()),
-            mean_ranks=tuple(test.mean_ranks.tolist()),
+            mean_ranks=tuple(ranks.get(g) for g in range(len(known))),
             edges=self.cells.edges,
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, known),
         )
 
 

@@ -34,6 +34,7 @@ from reticent_server.kinds.shared.bins_plan import BinsPlan, cells_of
 from reticent_server.kinds.shared.group_bins import GroupBins, number_of_bins, public_edges
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.named_tests import TestResult
+from reticent_server.kinds.shared.sparse_groups import SAYS_NOTHING, sparse_warnings
 from reticent_server.numerics.public_random import public_generator
 
 DRAWS = 20_000  # a p-value of .05 has the standard error .0015; the least is 5·10⁻⁵
@@ -86,6 +87,7 @@ class KsTestPlan(BinsPlan):
             edges=self.cells.edges,
             distribution=tuple(tuple(row) for row in np.clip(F, 0.0, 1.0).tolist()),
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, bins.known, SAYS_NOTHING),
         )
 
     def _expected(self, bins: GroupBins) -> FloatArray:

@@ -24,6 +24,9 @@ Strata have a pilot of their own (shares, hazards, weights), and their scores ar
 are compared within each. A trend takes one contrast in place of G − 1, the levels' places 0, 1, …
 (Tarone 1975).
 
+Groups whose number of persons in the pilot is not above its noise are not compared: their persons
+add 0, and π is of the others. Which they are is read off the released pilot.
+
 Follow-up of a stratum ends where its number at risk is below 3 sd of its noise: shares of groups
 are noise from there on. Intervals are joined to blocks in which π and Λ/width are constant, as few
 as it takes for the events of a block to be 3 sd of their noise: a hazard that is noise would make
@@ -128,14 +131,16 @@ def scores_of(
     rho: float,
     comparison: FloatArray,
     emphasis: tuple[float, float] = (0.0, 0.0),
+    compared: NDArray[np.bool_] | None = None,
 ) -> LogRankScores:
     """Scores up to the interval with which the test is most powerful, at `rho` (not in units) of
     their sum. pilots: of each stratum. comparison (C, G): contrasts of the groups. emphasis: ρ and
-    γ of the weights."""
+    γ of the weights. compared (G,): persons of the other groups add 0; None: all."""
     C, J = len(comparison), len(pilots[0].hazard)
     parts = [_weighted(pilot, comparison, _weights(pilot, *emphasis)) for pilot in pilots]
-    deviation = np.concatenate([part[0] for part in parts])
-    lived = np.concatenate([part[1] for part in parts])
+    every = np.ones(comparison.shape[1]) if compared is None else compared.astype(np.float64)
+    deviation = np.concatenate([part[0] * every[:, None, None] for part in parts])
+    lived = np.concatenate([part[1] * every[:, None, None] for part in parts])
     variance = np.cumsum(np.sum([part[2] for part in parts], axis=0), axis=0)
     errors = np.cumsum(np.sum([part[3] for part in parts], axis=0))
     radii = np.maximum.accumulate(_radii(deviation, lived))
@@ -174,10 +179,10 @@ def contrasts(groups: int) -> FloatArray:
     return rows
 
 
-def trend(groups: int) -> FloatArray:
-    """(1, G) a contrast of the places 0, 1, …, of length 1."""
-    places = np.arange(groups) - (groups - 1) / 2
-    return np.asarray(places / np.linalg.norm(places))[None]
+def trend(places: NDArray[np.int64]) -> FloatArray:
+    """(1, G) a contrast of the groups' places (G,), of length 1."""
+    apart = places - places.mean()
+    return np.asarray(apart / np.linalg.norm(apart))[None]
 
 
 def _radii(deviation: FloatArray, lived: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from reticent_server.kinds.shared.group_bins import GroupBins, number_of_bins, p
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.named_tests import TestResult, normal_p_value
 from reticent_server.kinds.shared.ranks import rank_test, superiority
+from reticent_server.kinds.shared.sparse_groups import SAYS_NOTHING, sparse_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class MannWhitneyPlan(BinsPlan):
             numbers=tuple(bins.T.sum(axis=1).tolist()),
             edges=self.cells.edges,
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, bins.known, SAYS_NOTHING),
         )
 
 

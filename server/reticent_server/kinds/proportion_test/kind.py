@@ -73,7 +73,7 @@ def _success(column: Column, query: ProportionTest) -> float:
     axis = level_axis(column)
     if query.success not in axis.levels:
         raise InvalidQuery("success must be a level that is declared for the column.")
-    return axis.lower + axis.levels.index(query.success)
+    return axis.stored[axis.levels.index(query.success)]
 
 
 KIND = Kind(

@@ -28,6 +28,7 @@ from reticent_server.kinds.shared.bins_plan import BinsPlan
 from reticent_server.kinds.shared.group_bins import GroupBins, GroupBinsMap, bins_part
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.named_tests import TestResult, normal_p_value
+from reticent_server.kinds.shared.sparse_groups import SAYS_NOTHING, sparse_warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ class ProportionTestPlan(BinsPlan):
             proportions=tuple(p.tolist()),
             intervals=intervals,
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, bins.known, SAYS_NOTHING),
         )
 
     def _statistic(self, bins: GroupBins) -> float:

@@ -126,8 +126,7 @@ def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
         raise InvalidQuery(
             f"At most {MAX_GROUPS} groups are answered; {name} has {axis.size} levels."
         )
-    codes = tuple(axis.lower + k for k in range(axis.size))
-    return Groups(name, codes, axis.levels)
+    return Groups(name, axis.stored, axis.levels)
 
 
 def formula_by(

@@ -94,7 +94,7 @@ def _codes(facts: DatasetFacts, name: str) -> tuple[float, ...]:
     axis = level_axis(column)
     if axis.size > MOST_CLUSTERS:
         raise _few(name, axis.size)
-    return tuple(axis.lower + k for k in range(axis.size))
+    return axis.stored
 
 
 def checked(clusters: LevelClusters) -> LevelClusters:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, PrivacyCost
-from reticent_server.domain.design import Design
+from reticent_server.domain.design import ColumnValue, Design, Expression, Indicator
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
@@ -62,6 +62,15 @@ def bounded_column(facts: DatasetFacts, name: str) -> Column:
             f"A column that is {column.kind} has no mean; ask for a count with a where clause."
         )
     return column
+
+
+def second_of_two(column: Column, otherwise: str) -> Expression:
+    """Whether a record has the second of a column's two values: of a 0/1 column, or of two levels
+    that the question's condition does not exclude. Raises InvalidQuery with `otherwise`."""
+    values = column.values(3)
+    if len(values) != 2 or not (column.kind.has_levels or column.is_dummy):
+        raise InvalidQuery(otherwise)
+    return ColumnValue(column.name) if column.is_dummy else Indicator(column.name, values[1])
 
 
 def mask(facts: DatasetFacts, where: str | None, *names: str) -> Design:

@@ -35,13 +35,13 @@ _LEAST_DF = 1.0  # of a variance that is itself mostly noise: Cauchy's law, the 
 @dataclass(frozen=True, slots=True)
 class GroupMean:
     """A group's released number of records, mean and standard deviation, of values clipped to the
-    test's range."""
+    test's range; null of a group whose number is not above its noise."""
 
     level: str
     number: float
-    mean: float
-    standard_deviation: float
-    standard_error: float
+    mean: float | None
+    standard_deviation: float | None
+    standard_error: float | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,10 +158,11 @@ def group_means(
 ) -> tuple[GroupMean, ...]:
     """The groups' means in the units of the data."""
     columns = (
-        groups.N,
         span.centre + span.half * groups.means,
         span.half * np.sqrt(np.clip(groups.variances(), 0.0, 1.0)),
         span.half * np.sqrt(precision(groups, groups.means).V),
     )
-    rows = zip(levels, *(column.tolist() for column in columns), strict=True)
-    return tuple(GroupMean(*row) for row in rows)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    given = (row if known else (None,) * 3 for row, known in zip(rows, groups.known, strict=True))
+    named = zip(levels, groups.N.tolist(), given, strict=True)
+    return tuple(GroupMean(level, number, *row) for level, number, row in named)

@@ -218,13 +218,17 @@ def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = N
         raise InvalidQuery("group must be a categorical, boolean or integer column.")
     axis = level_axis(column)
     levels = axis.levels if chosen is None else chosen
-    if len(set(levels)) < 2:
-        raise InvalidQuery("A comparison needs two or more different groups.")
     if not set(levels) <= set(axis.levels):
-        raise InvalidQuery("levels must be levels that are declared for the group's column.")
+        raise InvalidQuery(
+            "levels must be levels that are declared for the group's column, and that where does "
+            "not exclude."
+        )
+    if len(set(levels)) < LEAST_COMPARED:
+        left = f" where leaves one of {column.name}." if column.excluded else ""
+        raise InvalidQuery(f"A comparison needs two or more different groups.{left}")
     if (axis.size if chosen is None else len(levels)) > MAX_GROUPS:
         raise InvalidQuery(f"At most {MAX_GROUPS} groups can be compared; choose levels.")
-    codes = tuple(axis.lower + axis.levels.index(level) for level in levels)
+    codes = tuple(axis.stored[axis.levels.index(level)] for level in levels)
     return Groups(name, codes, tuple(levels))
 
 

@@ -26,7 +26,8 @@ class TestResult:
     interval.
 
     The null law and the interval count sampling and privacy noise. df is left out where the null
-    law is normal. estimand: what `effect` is an estimate of.
+    law is normal. estimand: what `effect` is an estimate of. warnings: about groups that may have
+    no record.
     """
 
     __test__ = False  # not for pytest
@@ -39,6 +40,7 @@ class TestResult:
     estimand: str
     n: int
     df: float | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 def t_p_value(statistic: float, df: float, alternative: str) -> float:

@@ -28,6 +28,7 @@ from reticent_server.kinds.shared.one_row import Which, one_row_map, one_row_par
 from reticent_server.mechanisms import noisy_sum
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.known_total import with_total
+from reticent_server.numerics.level_places import level_places
 
 _CELLS_A_MS = 20  # planned: cells of a table that take 1 ms; measured: 70
 MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are empty
@@ -35,7 +36,8 @@ MAX_CELLS = 4096  # of a table: beyond it most cells of a table of people are em
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One margin of a table: a column's whole values from `lower` on, or its bins between `edges`.
+    """One margin of a table: some whole values of a column, `stored` and with their names, or its
+    bins between `edges`.
 
     A bin holds its lower edge, the last one also its upper edge. whole: whether no declared value
     lies outside.
@@ -43,7 +45,7 @@ class Axis:
 
     column: str
     size: int
-    lower: float
+    stored: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
     edges: tuple[float, ...] = ()
     whole: bool = True
@@ -51,7 +53,7 @@ class Axis:
     def codes(self, values: FloatArray) -> FloatArray:
         """(rows,) positions 0..size−1; others, and what is not finite, lie outside."""
         if not self.edges:
-            return np.asarray(values - self.lower)
+            return level_places(self.stored, values).astype(np.float64)
         edges = np.asarray(self.edges)
         codes = np.searchsorted(edges, values, side="right") - 1.0
         return np.where(values == edges[-1], self.size - 1.0, codes)
@@ -143,11 +145,13 @@ def cells_part(
 
 
 def level_axis(column: Column) -> Axis:
-    """One position for each declared level or whole number between the bounds."""
+    """One position for each declared level, or whole number between the bounds, that the question's
+    condition does not exclude; of more than MAX_CELLS the first ones alone are listed. Raises
+    InvalidQuery where it excludes all of them."""
     if not column.kind.is_whole:
         raise InvalidQuery("A numeric column needs bins: give their edges, in increasing order.")
-    if column.levels:
-        return Axis(column.name, len(column.levels), 0.0, column.levels)
-    size = int(column.upper - column.lower) + 1
-    shown = tuple(f"{column.lower + k:g}" for k in range(min(size, MAX_CELLS)))
-    return Axis(column.name, size, column.lower, shown)
+    if column.size < 1:
+        raise InvalidQuery(f"where excludes every value of {column.name}: change the condition.")
+    stored = column.values(MAX_CELLS)
+    names = (column.levels[int(v)] if column.levels else f"{v:g}" for v in stored)
+    return Axis(column.name, column.size, stored, tuple(names))

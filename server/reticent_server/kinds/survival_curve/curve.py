@@ -48,7 +48,7 @@ class Curve:
     survival: not increasing. standard_errors: of persons and noise; privacy_standard_errors: of the
     noise alone. at_risk: noisy numbers at risk when the intervals begin; events: noisy numbers in
     them. median: None where the curve stays above one half; its interval's end is None where it is
-    not reached. restricted_mean: of time up to the result's horizon.
+    not reached. restricted_mean: of time up to the result's horizon; None of a curve without times.
     """
 
     times: tuple[float, ...]
@@ -60,9 +60,9 @@ class Curve:
     events: tuple[float, ...]
     median: float | None
     median_interval: OpenInterval
-    restricted_mean: float
-    restricted_mean_standard_error: float
-    restricted_mean_interval: Interval
+    restricted_mean: float | None
+    restricted_mean_standard_error: float | None
+    restricted_mean_interval: Interval | None
     restricted_means: tuple[float, ...]
     restricted_mean_standard_errors: tuple[float, ...]
 
@@ -118,7 +118,8 @@ def described(table: LifeTable, group: int, raw: RawCurve, grid: TimeGrid, horiz
     survival = monotone(np.exp(raw.log_survival[ends]))
     low, high = _intervals(raw.log_survival[ends], sd[ends], survival)
     areas = [_restricted_mean(raw, grid, int(end) + 1) for end in ends]
-    mean, error = areas[horizon - 1] if horizon else (0.0, 0.0)
+    reached = 0 < horizon <= len(areas)
+    mean, error = areas[horizon - 1] if reached else (None, None)
     return Curve(
         times=tuple(np.asarray(grid.times)[ends].tolist()),
         survival=tuple(survival.tolist()),
@@ -130,13 +131,14 @@ def described(table: LifeTable, group: int, raw: RawCurve, grid: TimeGrid, horiz
         **_median(raw, grid),
         restricted_mean=mean,
         restricted_mean_standard_error=error,
-        restricted_mean_interval=(
-            max(mean - half_width(error), 0.0),
-            mean + half_width(error),
-        ),
+        restricted_mean_interval=_above_zero(*areas[horizon - 1]) if reached else None,
         restricted_means=tuple(area for area, _ in areas),
         restricted_mean_standard_errors=tuple(sd for _, sd in areas),
     )
+
+
+def _above_zero(mean: float, error: float) -> Interval:
+    return max(mean - half_width(error), 0.0), mean + half_width(error)
 
 
 def monotone(survival: FloatArray) -> FloatArray:

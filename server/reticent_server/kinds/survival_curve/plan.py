@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.steps import RunningCounts, SumStep
@@ -24,6 +26,7 @@ from reticent_server.kinds.shared.follow_up.question import (
     with_fine_grid,
 )
 from reticent_server.kinds.shared.follow_up.table import life_table
+from reticent_server.kinds.shared.sparse_groups import NO_CURVE, sparse_warnings
 from reticent_server.kinds.survival_curve.curve import Curve, TimeGrid, described, raw_curve
 from reticent_server.mechanisms import running_counts
 
@@ -43,8 +46,8 @@ class GroupCurve(Curve):
 class SurvivalCurves:
     """A curve (its members as in Curve), or one a level in `groups` where the question has `by`.
 
-    horizon: the time that restricted means go up to, the last one that all curves reach; None where
-    one has no time.
+    horizon: the time that restricted means go up to, the last one that all curves with times reach;
+    None where there is none.
     """
 
     confidence_level: float
@@ -65,6 +68,7 @@ class SurvivalCurves:
     restricted_mean_interval: Interval | None = None
     restricted_means: tuple[float, ...] | None = None
     restricted_mean_standard_errors: tuple[float, ...] | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,8 @@ class SurvivalCurvePlan(Planned):
         (cells,) = yield SumStep("follow-up", (self.part,), FollowUpMap(self.asked))
         table, cuts = life_table(self.asked, cells, self.n), self.cuts
         raw = [raw_curve(table, g) for g in range(self.asked.size)]
-        reach = min(len(each.log_survival) for each in raw)
-        horizon = sum(i < reach for i in self.grid.reported)
+        reported = [sum(i < len(each.log_survival) for i in self.grid.reported) for each in raw]
+        horizon = min((k for k in reported if k), default=0)
         curves = [
             _members(described(table, g, each, self.grid, horizon)) for g, each in enumerate(raw)
         ]
@@ -116,8 +120,10 @@ class SurvivalCurvePlan(Planned):
         }
         if self.asked.groups.column is None:
             return SurvivalCurves(**common, **curves[0])
-        named = zip(curves, self.asked.groups.labels, strict=True)
-        return SurvivalCurves(**common, groups=tuple(GroupCurve(**c, level=g) for c, g in named))
+        labels = self.asked.groups.labels
+        groups = tuple(GroupCurve(**c, level=g) for c, g in zip(curves, labels, strict=True))
+        warnings = sparse_warnings(labels, np.asarray(reported) > 0, NO_CURVE)
+        return SurvivalCurves(**common, groups=groups, warnings=warnings)
 
 
 def _members(curve: Curve) -> dict[str, Any]:

@@ -290,22 +290,21 @@ def _axis(facts: DatasetFacts, column: Column, bins: int) -> Axis:
         inner = tuple(sorted({float(ceil(edge)) for edge in inner}))
     inside = tuple(edge for edge in inner if column.lower < edge < column.upper)
     edges = (column.lower, *inside, column.upper)
-    return Axis(column.name, len(edges) - 1, 0.0, (), edges)
+    return Axis(column.name, len(edges) - 1, (), (), edges)
 
 
 def _levels(column: Column, axis: Axis) -> list[SyntheticLevel]:
     if axis.edges:
         return _bins(column, axis)
-    first = None if column.levels else float(axis.lower)
     return [
         SyntheticLevel(
             column=axis.column,
             level=level,
-            number=None if first is None else first + k,
+            number=None if column.levels else value,
             lower=None,
             upper=None,
         )
-        for k, level in enumerate(axis.levels)
+        for value, level in zip(axis.stored, axis.levels, strict=True)
     ]
 
 

@@ -37,6 +37,7 @@ from reticent_server.kinds.shared.groups import (
 from reticent_server.kinds.shared.named_tests import t_interval, t_p_value
 from reticent_server.kinds.shared.pilot_range import SHARE, ShellMap, narrowed, shell_part
 from reticent_server.kinds.shared.ranges import ClipRange
+from reticent_server.kinds.shared.sparse_groups import SAYS_NOTHING, sparse_warnings
 from reticent_server.kinds.t_test.result import TTestResult
 
 # half-widths of a paired test's range: a popmean beyond is refuted as surely as one there
@@ -133,6 +134,7 @@ class TTestPlan(Planned):
             range=(span.lower, span.upper),
             groups=group_means(groups, self.groups.levels, span),
             n=self.n,
+            warnings=sparse_warnings(self.groups.levels, groups.known, SAYS_NOTHING),
         )
 
     def _effect(

@@ -9,7 +9,7 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from pydantic import AllowInfNan, Field, Strict
 
 from reticent_server.domain.cost import PrivacyCost
-from reticent_server.domain.design import ColumnValue, Design, Expression, Indicator, Term
+from reticent_server.domain.design import Design, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.query import Query
 from reticent_server.domain.schema import Column
@@ -25,7 +25,7 @@ from reticent_server.kinds.binned_residuals.links import MEANS
 from reticent_server.kinds.fields import Level, Name, Number, Text, Where
 from reticent_server.kinds.glm.plan import plan_glm
 from reticent_server.kinds.glm.query import Glm
-from reticent_server.kinds.shared.columns import declared
+from reticent_server.kinds.shared.columns import declared, second_of_two
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.treatment_effect.estimate import TreatmentEffectResult
@@ -166,12 +166,7 @@ def _check(query: TreatmentEffect) -> None:
 
 def _treatment(column: Column) -> Term:
     """The 0/1 treatment. Raises InvalidQuery."""
-    if len(column.levels) == 2:
-        value: Expression = Indicator(column.name, column.lower + 1.0)
-    elif column.is_dummy:
-        value = ColumnValue(column.name)
-    else:
-        raise InvalidQuery(_NOT_DUMMY)
+    value = second_of_two(column, _NOT_DUMMY)
     return Term(quote(column.name), (value,), 0.0, 1.0, dummy=True)
 
 

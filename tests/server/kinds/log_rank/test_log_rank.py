@@ -177,7 +177,7 @@ def test_what_is_asked_of_strata_and_weights_is_checked() -> None:
         KIND.plan(competing.facts(100), LogRank("t", "e", "g", strata="g"), offer(1.0))
     with pytest.raises(InvalidQuery):
         KIND.plan(competing.facts(100), LogRank("t", "e", "g", strata="nobody"), offer(1.0))
-    assert trend(3) @ np.ones(3) == pytest.approx(0.0)
+    assert trend(np.arange(3)) @ np.ones(3) == pytest.approx(0.0)
 
 
 def test_a_group_needs_another_one() -> None:

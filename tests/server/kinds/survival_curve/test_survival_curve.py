@@ -241,7 +241,7 @@ def test_a_group_without_anybody_has_a_curve_without_times() -> None:
     assert [group["level"] for group in reply["groups"]] == ["a", "b"]
     assert len(found.groups[0].times) == len(CUTS)
     assert found.groups[1].times == ()
-    assert found.horizon is None
+    assert found.horizon == CUTS[-1]
     assert "times" not in reply
 
 

@@ -28,6 +28,7 @@ from reticent_server.fitting.coding import TermCoding
 from reticent_server.fitting.maps import coordinates, on_lattice, standardised, used_shares
 from reticent_server.kinds.glm.categories.law import CategoryLaw, Latent, chosen, information
 from reticent_server.numerics.lengths import squared_lengths
+from reticent_server.numerics.level_places import level_places
 from reticent_server.numerics.mallows import mallows_weights
 
 _FARTHEST = 40.0  # |η|: exponentials stay within the floats wherever noise leads
@@ -64,12 +65,12 @@ class CategoryMap:
     """Gives (score (D, rows),); with `curvature` the information after it, with `meat` the score
     again.
 
-    column: of the response; lower: the code of its first level.
+    column: of the response; stored: the codes of its levels.
     """
 
     coding: TermCoding
     column: str
-    lower: float
+    stored: tuple[float, ...]
     point: CategoryPoint
     curvature: bool = False
     meat: bool = False
@@ -85,7 +86,7 @@ class CategoryMap:
                 w *= used
             eta = np.clip(on_lattice(point.theta, len(x)) @ x, -_FARTHEST, _FARTHEST)
             at = Latent(eta, point.spacings)
-            codes = np.clip(block.columns[self.column] - self.lower, 0, law.levels - 1)
+            codes = np.maximum(level_places(self.stored, block.columns[self.column]), 0)
             p, table = law.cells(at)
             score = stacked(chosen(table, codes) * w, u, law.predictors)
             vector = Scaled(score, np.ones(block.rows)) if self.meat else score

@@ -103,14 +103,14 @@ class _State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryNewton:
-    """A planned fit. column, lower: of the response, as in maps. start: (P,) η of the public
+    """A planned fit. column, stored: of the response, as in maps. start: (P,) η of the public
     shares; spacings: (S,) λ there."""
 
     coding: TermCoding
     coordinates: Coordinates
     law: CategoryLaw
     column: str
-    lower: float
+    stored: tuple[float, ...]
     budget: FitBudget
     sizes: Sizes
     start: FloatArray
@@ -169,7 +169,7 @@ class CategoryNewton:
             parts.append(VectorSum(size, bound, self.budget.jacobians[t], m))
         if last:
             parts.append(GramSum(P * q + S, point.score_bound, self.budget.meat, m))
-        scores = CategoryMap(self.coding, self.column, self.lower, point, curvature, last)
+        scores = CategoryMap(self.coding, self.column, self.stored, point, curvature, last)
         joint = OneVector(vector=0, meat=len(parts) - 1) if last else None
         return SumStep(f"newton step {t + 1}", tuple(parts), scores, joint=joint)
 

@@ -66,6 +66,7 @@ from reticent_server.kinds.glm.categories.report import category_result, in_unit
 from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
 from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
+from reticent_server.numerics.level_places import level_places
 
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
 # of the information at the start: mean information once a model explains some of the responses
@@ -214,7 +215,7 @@ class CategoryPlan(Planned):
             ground.coordinates,
             ground.law,
             self.axis.column,
-            self.axis.lower,
+            self.axis.stored,
             self.budget,
             self.sizes,
             ground.start,
@@ -246,7 +247,8 @@ def _ground(
     rows = draw_public_rows(design, facts, masked=masked)
     if rows is None or design.response is None:
         return None
-    counts = np.bincount((rows.y - axis.lower).astype(np.int64), minlength=axis.size)
+    places = np.maximum(level_places(axis.stored, rows.y), 0)
+    counts = np.bincount(places, minlength=axis.size)
     shares = np.maximum(counts / counts.sum(), _LEAST_SHARE)
     law = LAWS[family](shares / shares.sum())
     start, spacings = law.start(shares / shares.sum())

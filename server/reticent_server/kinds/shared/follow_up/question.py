@@ -28,6 +28,7 @@ from reticent_server.formula import mask_design
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import level_axis
 from reticent_server.numerics.evaluate import in_use
+from reticent_server.numerics.level_places import level_places
 
 MOST_CUTS = 200  # intervals: beyond, a curve's steps are finer than any noise lets see
 MOST_CELLS = 4096  # of a release, as of a contingency table
@@ -42,17 +43,17 @@ EVENT = 0  # status of the first cause, of the released counts: a code, not a me
 
 @dataclass(frozen=True, slots=True)
 class FollowUpGroups:
-    """The groups of a public column: its codes from `lower` on. column None: one group."""
+    """The groups of a public column, by their stored values. column None: one group."""
 
     column: str | None
-    lower: float
+    stored: tuple[float, ...]
     labels: tuple[str, ...]
 
     def codes(self, block: Block) -> FloatArray:
-        """(rows,) positions 0, 1, …; what is no group lies outside."""
+        """(rows,) positions 0, 1, …; −1 where a record is in no group."""
         if self.column is None:
             return np.zeros(block.rows)
-        return np.asarray(block.columns[self.column] - self.lower)
+        return level_places(self.stored, block.columns[self.column]).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +96,16 @@ class OneEvent:
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """A column of levels, its codes from `lower` on: one says that no event was seen, at place
-    `censored`; the others are the causes, labels in their order."""
+    """A column of levels: the causes, by their stored values and labels; every other level says
+    that no event was seen."""
 
     labels: tuple[str, ...]
-    lower: float
-    censored: int
+    stored: tuple[float, ...]
 
     def status(self, values: FloatArray) -> FloatArray:
         """(rows,) 0, 1, … by cause; their number where no event was seen, or for no level."""
-        code, K = values - self.lower, len(self.labels)
-        cause = np.where(code > self.censored, code - 1, code)
-        return np.where((code != self.censored) & (cause >= 0) & (cause < K), cause, float(K))
+        cause = level_places(self.stored, values)
+        return np.where(cause >= 0, cause, len(self.labels)).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,7 @@ def follow_up(
     measured = _time_column(declared(facts, time))
     if causes is None:
         _check_event(declared(facts, event))
-    groups = FollowUpGroups(None, 0.0, ("",)) if by is None else _groups(declared(facts, by))
+    groups = FollowUpGroups(None, (), ("",)) if by is None else _groups(declared(facts, by))
     crossed = (
         groups if strata is None else GroupsWithinStrata(_groups(declared(facts, strata)), groups)
     )
@@ -221,8 +220,8 @@ def causes_of(facts: DatasetFacts, event: str, censored: str | None) -> Causes:
     none = axis.levels[0] if censored is None else censored
     if none not in axis.levels:
         raise InvalidQuery("censored must be one of the levels of event: the one of no event.")
-    labels = tuple(level for level in axis.levels if level != none)
-    return Causes(labels, axis.lower, axis.levels.index(none))
+    causes = {n: v for n, v in zip(axis.levels, axis.stored, strict=True) if n != none}
+    return Causes(tuple(causes), tuple(causes.values()))
 
 
 def _check_event(column: Column) -> None:
@@ -285,7 +284,7 @@ def _groups(column: Column) -> FollowUpGroups:
     axis = level_axis(column)
     if axis.size > MOST_CELLS // 4:
         raise InvalidQuery("by has too many values; use a column with fewer levels.")
-    return FollowUpGroups(column.name, axis.lower, axis.levels)
+    return FollowUpGroups(column.name, axis.stored, axis.levels)
 
 
 def _checked_cuts(cuts: tuple[float, ...], column: Column) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ up to the public number of records n.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray, Released
 from reticent_server.kinds.shared.follow_up.question import EVENT, FollowUp
@@ -40,7 +41,7 @@ class LifeTable:
         """(G, J) events seen in each interval, of all causes."""
         return np.asarray(self.counts[:, :-1, :-1].sum(axis=1))
 
-    def of(self, groups: slice) -> "LifeTable":
+    def of(self, groups: slice | NDArray[np.int64]) -> "LifeTable":
         """The table of some of the groups."""
         return replace(self, counts=self.counts[groups])
 
