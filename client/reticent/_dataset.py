@@ -11,8 +11,8 @@ from uuid import uuid4
 from reticent import _advice, _names, _queries
 from reticent import _checks as checks
 from reticent._checks import finite
-from reticent._errors import InvalidQuery, UnexpectedReply
-from reticent._http import Http, parsed
+from reticent._errors import InvalidQuery
+from reticent._http import Http, another_answer, parsed
 from reticent._methods import Methods
 from reticent._plan import Plan
 from reticent._profile import Profile
@@ -21,7 +21,6 @@ from reticent._reading import read, read_all
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
 from reticent._spending import DryRun, Spending, Widths
-from reticent.kinds import class_of
 
 if TYPE_CHECKING:
     from reticent._power import Power
@@ -321,6 +320,8 @@ class Dataset(Methods):
         body |= {} if wanted is None else {"wanted": wanted}
         with self._advice(query):
             content = self._http.post("/v1/plans", body | dict(more or {}))
+        if not _queries.is_answer(content, body):
+            raise another_answer(None)
         return parsed(Plan.from_json, content)
 
     def power(
@@ -588,10 +589,10 @@ class Dataset(Methods):
         body = self._body(query, epsilon, spending.delta)
         key = uuid4().hex if spending.idempotency_key is None else spending.idempotency_key
         with self._advice(query):
-            answer = read(self._http.release(body, key))
-        if isinstance(answer, class_of(query) | NoReply):
-            return answer
-        raise UnexpectedReply("The server answered another kind of query.", idempotency_key=key)
+            document = self._http.release(body, key)
+        if not _queries.is_answer(document, body):
+            raise another_answer(key)
+        return read(document)
 
     def ask(
         self,
@@ -632,8 +633,12 @@ class Dataset(Methods):
         """
         query = self._query(kind, *arguments, **fields)
         key = uuid4().hex if idempotency_key is None else idempotency_key
+        body = self._body(query, epsilon, delta)
         with self._advice(query):
-            return read(self._http.submit(self._body(query, epsilon, delta), key))
+            document = self._http.submit(body, key)
+        if not _queries.is_answer(document, body):
+            raise another_answer(key)
+        return read(document)
 
     def _under(self, protocol: str | None) -> "Dataset":
         """The data set, with requests that name the protocol of a digest; None: as it is."""

@@ -4,7 +4,8 @@
 import json
 import ssl
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from pickle import PicklingError
+from typing import Any, NoReturn, TypeVar
 
 import httpx
 
@@ -66,6 +67,13 @@ class Http:
         except (httpx.InvalidURL, ValueError) as error:  # ValueError: the proxy's
             what = "server" if proxy is None else "server or of the proxy"
             raise TransportError(f"The address of the {what} is not usable: {error}.") from error
+
+    def __reduce__(self) -> NoReturn:
+        raise PicklingError(
+            "A connection, and a data set or client that holds one, is not stored or sent to "
+            "another process: its key would be, too. Make it again there, by "
+            "reticent.Client(url).dataset(name); releases can be stored."
+        )
 
     def close(self) -> None:
         """Ends the connections; nothing can be sent afterwards."""
@@ -162,6 +170,16 @@ def parsed(parse: Callable[[Any], T], content: Any) -> T:
         ) from error
 
 
+def another_answer(idempotency_key: str | None) -> UnexpectedReply:
+    """What a reply to another request is: of a connection that two processes share, or of a proxy
+    that mixes replies up.
+    """
+    what = "The reply is the answer to another question, and is not used."
+    if idempotency_key is not None:
+        what += f" Ask again with idempotency_key={idempotency_key!r}: that is no second charge."
+    return UnexpectedReply(what, idempotency_key=idempotency_key)
+
+
 def _certificates(verify: bool | str | ssl.SSLContext) -> bool | ssl.SSLContext:
     if not isinstance(verify, str):
         return verify
@@ -181,6 +199,8 @@ def _checked_idempotency_key(key: str) -> str:
 def _content(reply: httpx.Response, idempotency_key: str | None) -> Any:
     if not reply.is_success:
         raise from_reply(reply.status_code, reply.content, idempotency_key)
+    if reply.headers.get("Idempotency-Key", idempotency_key) != idempotency_key:
+        raise another_answer(idempotency_key)
     try:
         return json.loads(reply.content)
     except (ValueError, RecursionError) as error:

@@ -94,6 +94,22 @@ def body(
     return asked | {name: value for name, value in named.items() if value is not None}
 
 
+def is_answer(document: Any, asked: Mapping[str, Any]) -> bool:
+    """Whether a reply's document is about the data set and the query that were asked. The server
+    adds defaults, and leaves out what is null; what is no document is refused by its reader.
+    """
+    known = {"dataset": asked["dataset"], "query": asked["query"]}
+    return not isinstance(document, Mapping) or _agrees(known, document)
+
+
+def _agrees(sent: Any, found: Any) -> bool:
+    if isinstance(sent, Mapping) and isinstance(found, Mapping):
+        return all(_agrees(value, found[name]) for name, value in sent.items() if name in found)
+    if isinstance(sent, list | tuple) and isinstance(found, list | tuple):
+        return len(sent) == len(found) and all(map(_agrees, sent, found))
+    return bool(sent == found)
+
+
 def planned(
     dataset: str,
     kind: str,

@@ -5,10 +5,8 @@ reticent_client <- function(base_url, key = NULL, timeout = 300, retries = 4, ca
   if (!is.character(base_url) || length(base_url) != 1 || !grepl("^https?://", base_url)) {
     stop("The address of a server starts with http:// or https://.", call. = FALSE)
   }
-  fields <- list(
-    base_url = sub("/+$", "", base_url), key = find_key(key), timeout = timeout,
-    retries = retries, ca_file = ca_file
-  )
+  fields <- list(base_url = sub("/+$", "", base_url), id = new_key(), timeout = timeout, retries = retries, ca_file = ca_file)
+  process$keys[[fields$id]] <- find_key(key)
   structure(fields, class = "reticent_client")
 }
 

@@ -24,33 +24,67 @@ new_key <- function() {
   gsub("[^A-Za-z0-9]", "", paste(parts, collapse = ""))
 }
 
+# What belongs to this process: the keys of its clients, so that no saved fit or client holds one, and its own connections.
+process <- new.env()
+process$keys <- list()
+
+key_of <- function(client) {
+  key <- if (!is.null(client$id)) process$keys[[client$id]]
+  if (is.null(key)) find_key(NULL) else key
+}
+
 call_server <- function(client, method, path, body = NULL, idempotency_key = NULL) {
   if (!is.null(body)) check_body(body)
   request <- httr2::request(paste0(client$base_url, path))
   request <- httr2::req_method(request, method)
-  request <- httr2::req_auth_bearer_token(request, client$key)
+  request <- httr2::req_auth_bearer_token(request, key_of(client))
   request <- httr2::req_timeout(request, client$timeout)
   if (!is.null(client$ca_file)) request <- httr2::req_options(request, cainfo = client$ca_file)
   if (!is.null(body)) request <- httr2::req_body_json(request, body, auto_unbox = TRUE, digits = NA)
   if (!is.null(idempotency_key)) {
     request <- httr2::req_headers(request, `Idempotency-Key` = idempotency_key)
   }
-  # a plan is free, and a release has a key: neither is charged twice
-  if (method == "GET" || path == "/v1/plans" || !is.null(idempotency_key)) {
-    waits <- c(429, 502, 503, 504)
-    request <- httr2::req_retry(
-      request, max_tries = client$retries + 1,
-      is_transient = function(reply) httr2::resp_status(reply) %in% waits
-    )
-  }
+  # a forked process has its parent's open connection, on which it would read another's reply
+  if (is.null(process$id)) process$id <- Sys.getpid()
+  if (process$id != Sys.getpid()) request <- httr2::req_options(request, fresh_connect = TRUE, forbid_reuse = TRUE)
   request <- httr2::req_error(request, is_error = function(reply) FALSE)
-  reply <- tryCatch(
-    httr2::req_perform(request),
-    httr2_failed = function(problem) no_reply_came(client, idempotency_key, problem), # its name before httr2 1.0
-    httr2_failure = function(problem) no_reply_came(client, idempotency_key, problem)
-  )
+  # a plan is free, and a release has a key: neither is charged twice
+  again <- method == "GET" || path == "/v1/plans" || !is.null(idempotency_key)
+  reply <- performed(request, if (again) client$retries else 0)
+  if (inherits(reply, "error")) no_reply_came(client, idempotency_key, reply)
   if (httr2::resp_status(reply) >= 400) refuse(reply, body)
-  tryCatch(httr2::resp_body_json(reply), error = function(unread) not_ours(client))
+  content <- tryCatch(httr2::resp_body_json(reply), error = function(unread) not_ours(client))
+  given <- httr2::resp_header(reply, "Idempotency-Key")
+  if (!is_answer(content, body) || (!is.null(given) && !identical(given, idempotency_key))) {
+    text <- "The reply is the answer to another question, and is not used."
+    if (!is.null(idempotency_key)) text <- paste0(text, " Ask again with idempotency_key = \"", idempotency_key, "\", which is no second charge.")
+    raise(text, "transport")
+  }
+  content
+}
+
+# The reply, or the error of the last attempt. Ctrl-C, which curl makes an error of, stays what it is.
+performed <- function(request, retries) {
+  for (attempt in seq_len(retries + 1)) {
+    reply <- tryCatch(httr2::req_perform(request), error = identity)
+    failed <- inherits(reply, "error")
+    if (failed && grepl("aborted by an application callback", reason_of(reply))) rlang::interrupt()
+    if (attempt > retries || !(failed || httr2::resp_status(reply) %in% c(429, 502, 503, 504))) return(reply)
+    asked <- if (failed) NA else httr2::resp_retry_after(reply)
+    Sys.sleep(min(30, if (is.na(asked)) 0.25 * 2^(attempt - 1) else asked))
+  }
+}
+
+reason_of <- function(problem) gsub("\\s+", " ", conditionMessage(if (is.null(problem$parent)) problem else problem$parent))
+
+# Whether a reply is about the data set and the query that were asked; the server adds defaults.
+is_answer <- function(content, body) {
+  if (is.null(body$query) || is.null(content$query)) return(TRUE)
+  same <- function(sent, found) {
+    if (is.list(sent) && !is.null(names(sent))) return(all(vapply(intersect(names(sent), names(found)), function(name) same(sent[[name]], found[[name]]), NA)))
+    isTRUE(all.equal(unlist(sent), unlist(found), check.attributes = FALSE))
+  }
+  same(body[c("dataset", "query")], content)
 }
 
 # What cannot be written as JSON is the caller's: it is said before anything is sent, by the field's name.
@@ -68,8 +102,7 @@ not_ours <- function(client) {
 }
 
 no_reply_came <- function(client, idempotency_key, problem) {
-  why <- gsub("\\s+", " ", conditionMessage(if (is.null(problem$parent)) problem else problem$parent))
-  text <- paste0("No reply from ", client$base_url, " (", why, "). Is the address right, and does the server run?")
+  text <- paste0("No reply from ", client$base_url, " (", reason_of(problem), "). Is the address right, and does the server run?")
   if (!is.null(idempotency_key)) {
     text <- paste0(
       text, " The release may have been charged: the same call with idempotency_key = \"",

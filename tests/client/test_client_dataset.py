@@ -11,23 +11,7 @@ import pytest
 import reticent
 from reticent._names import NOT_SERVED
 from reticent._sparkline import sparkline
-from support.client.replying_server import CHARGED, DATASET, GUARANTEE, Server, release
-
-PLAN = {
-    "dataset": "houses",
-    "version": 2,
-    "query": {"kind": "linear_regression", "formula": "y ~ x1", "where": None},
-    "cost": CHARGED,
-    "guarantee": GUARANTEE,
-    "deadline_ms": 250,
-    "forecast": {
-        "steps": 5,
-        "notes": ["No profile covers this model's columns.", "Another note."],
-        "shares": {"gradients": 0.78, "records_in_use": 0.0},
-        "privacy_standard_error": 0.00125,
-        "nothing": [],
-    },
-}
+from support.client.replying_server import DATASET, PLAN, Server, release
 
 
 def test_a_data_set(server: Server) -> None:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every failure, the server's or the wire's, becomes one of the package's errors."""
 
+import copy
 import inspect
+import pickle
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
 import httpx
@@ -12,7 +16,7 @@ import pytest
 
 import reticent
 from reticent import _errors
-from support.client.replying_server import Server, problem, release
+from support.client.replying_server import PLAN, Server, problem, release
 
 Ask = Callable[[reticent.Dataset], Any]
 CODES = {
@@ -136,8 +140,64 @@ def test_a_regression_whose_arrays_do_not_fit(server: Server) -> None:
 def test_an_answer_to_another_question(server: Server) -> None:
     ds = server.dataset()
     server.always(201, release("count"))
-    with pytest.raises(reticent.UnexpectedReply, match="another kind"):
+    with pytest.raises(reticent.UnexpectedReply, match="another question"):
         ds.linear_regression("y ~ x1", epsilon=1.0)
+
+
+ASKED = {"column": "price", "where": "grade >= 7"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dataset": "cars"},
+        {"query": {"kind": "count"} | ASKED},
+        {"query": {"kind": "mean"} | ASKED | {"column": "grade"}},
+        {"query": {"kind": "mean"} | ASKED | {"where": "grade >= 8"}},
+    ],
+)
+def test_a_reply_to_another_question_is_refused(server: Server, changes: dict[str, Any]) -> None:
+    """As of two processes that read from one connection: asked, planned and handed in."""
+    ds, own = server.dataset(), {"query": {"kind": "mean", "weights": "grade"} | ASKED}
+    server.echoes = False
+    server.always(201, release("mean", **own))
+    assert ds.mean("price", where="grade >= 7", epsilon=1.0).value == 523.5
+    server.always(201, release("mean", **(own | changes)))
+    for ask in (ds.mean, partial(ds.submit, "mean")):
+        with pytest.raises(reticent.UnexpectedReply, match="no second charge") as refused:
+            ask("price", where="grade >= 7", epsilon=1.0, idempotency_key="k1")
+        assert refused.value.idempotency_key == "k1"
+    server.always(200, PLAN | own | changes)
+    with pytest.raises(reticent.UnexpectedReply, match="another question"):
+        ds.plan("mean", "price", where="grade >= 7", epsilon=1.0)
+
+
+def test_a_reply_under_another_idempotency_key_is_refused(server: Server) -> None:
+    ds = server.dataset()
+    for sent, given in (("k1", "k1"), ("k1", "k2")):
+        headers = {"Idempotency-Key": given}
+        server.echoes = False
+        content = release("mean", query={"kind": "mean", "column": "price"})
+        server.answer = lambda _, h=headers, c=content: httpx.Response(201, json=c, headers=h)
+        if sent == given:
+            assert ds.mean("price", epsilon=1.0, idempotency_key=sent).id == "rel_1"
+            continue
+        with pytest.raises(reticent.UnexpectedReply, match="another question"):
+            ds.mean("price", epsilon=1.0, idempotency_key=sent)
+
+
+def test_what_holds_a_key_is_not_stored(server: Server) -> None:
+    """A release is: it holds no key."""
+    ds = server.dataset()
+    for each in (ds, server.client()):
+        with pytest.raises(PicklingError, match=r"reticent\.Client\(url\)\.dataset\(name\)"):
+            pickle.dumps(each)
+        with pytest.raises(PicklingError, match="key"):
+            copy.deepcopy(each)
+    server.always(201, release("mean"))
+    stored = pickle.dumps(ds.mean("price", epsilon=1.0))
+    assert b"secret" not in stored
+    assert pickle.loads(stored).value == 523.5
 
 
 @pytest.mark.parametrize("key", ["", "  ", "rk_ü", "rk\nX-Header: 1", "rk\0"])

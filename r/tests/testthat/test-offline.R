@@ -144,7 +144,7 @@ test_that("a client says where its key may stand", {
   expect_error(reticent_client("http://127.0.0.1:1"), "RETICENT_KEY_FILE")
   expect_error(reticent_client("127.0.0.1", "k"), "http://")
   Sys.setenv(RETICENT_KEY = " rk_1 ")
-  expect_equal(reticent_client("http://127.0.0.1:1")$key, "rk_1")
+  expect_equal(reticent:::key_of(reticent_client("http://127.0.0.1:1")), "rk_1")
 })
 
 test_that("no export masks a function of base R", {

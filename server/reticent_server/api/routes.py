@@ -208,8 +208,12 @@ async def make_release(
             ready = await work.run(caller.id, request, planned, bounded=False)
         if later:
             accept = partial(deferred.accept, services, caller, ready)
-            return _accepted(await run_in_threadpool(accept))
-        return _created(await place.run(partial(answer.finished, services, ready)))
+            reply = _accepted(await run_in_threadpool(accept))
+        else:
+            reply = _created(await place.run(partial(answer.finished, services, ready)))
+        if key is not None:  # so that a client sees that the reply is that of its own request
+            reply.headers["Idempotency-Key"] = key
+        return reply
 
 
 @router.get("/releases", response_model=replies.ReleasesReply, responses=documented(422))

@@ -154,21 +154,54 @@ def problem(status: int, code: str, **more: Any) -> httpx.Response:
     return httpx.Response(status, json=document | more, headers=headers)
 
 
+PLAN = {
+    "dataset": "houses",
+    "version": 2,
+    "query": {"kind": "linear_regression", "formula": "y ~ x1", "where": None},
+    "cost": CHARGED,
+    "guarantee": GUARANTEE,
+    "deadline_ms": 250,
+    "forecast": {
+        "steps": 5,
+        "notes": ["No profile covers this model's columns.", "Another note."],
+        "shares": {"gradients": 0.78, "records_in_use": 0.0},
+        "privacy_standard_error": 0.00125,
+        "nothing": [],
+    },
+}
+
+
 @dataclass
 class Server:
-    """replies: to be given one after the other before `answer` takes over."""
+    """replies: to be given one after the other before `answer` takes over. echoes: whether a reply
+    is about what was asked.
+    """
 
     answer: Callable[[httpx.Request], httpx.Response] = lambda _: httpx.Response(200, json={})
     replies: list[Reply] = field(default_factory=list)
     requests: list[httpx.Request] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
+    echoes: bool = True
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
         reply = self.replies.pop(0) if self.replies else self.answer(request)
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        return self._about(request, reply)
+
+    def _about(self, request: httpx.Request, reply: httpx.Response) -> httpx.Response:
+        """The reply with the data set and the query that were asked, where it is of that kind."""
+        asked = json.loads(request.content) if request.method == "POST" else {}
+        said = reply.json() if self.echoes and "query" in asked and reply.is_success else {}
+        if not isinstance(said, dict) or "query" not in said:
+            return reply
+        if request.url.path.endswith("/plans"):
+            return httpx.Response(reply.status_code, json=said | {"query": asked["query"]})
+        if said["query"]["kind"] != asked["query"]["kind"]:
+            return reply
+        said |= {"dataset": asked["dataset"], "query": said["query"] | asked["query"]}
+        return httpx.Response(reply.status_code, json=said)
 
     def always(self, status: int, content: Any) -> None:
         self.answer = lambda _: httpx.Response(status, json=content)
