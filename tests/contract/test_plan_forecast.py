@@ -62,6 +62,15 @@ def test_every_family_has_a_plan(api: Api, query: dict[str, object]) -> None:
     assert 0 < reply.json()["precision"]["half_widths"][-1] < 5
 
 
+@pytest.mark.parametrize("missing", ["mask", "indicator"])
+@pytest.mark.parametrize("main", ["y ~ x + m", "m ~ x"])
+def test_main_is_of_the_study_s_own_variables(api: Api, main: str, missing: str) -> None:
+    query = {"kind": "study", "variables": ["y", "x"], "main": main, "missing": missing}
+    reply = planned(api, query)
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_query")
+    assert "add it to variables" in reply.json()["detail"]
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("target", [0, -1, 1e9, "1", None, True])
 def test_a_target_is_a_number_of_some_size(api: Api, target: object) -> None:

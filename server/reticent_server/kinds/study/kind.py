@@ -134,7 +134,7 @@ def _filled(
     of = {text: columns_of(terms[name] for name in names) for text, names in variables.items()}
     response = main[1].response if main else None
     kept = {*next(iter(of.values())), *columns_of([response] if response else [])}
-    centres = public_centres(facts, design.columns)
+    centres = public_centres(facts, (*design.columns, *(main[1].columns if main else ())))
     made = filled(design, centres, kept)
     if len(made.terms) > MOST_TERMS:
         raise InvalidQuery(
