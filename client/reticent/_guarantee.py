@@ -56,8 +56,11 @@ class Coverage:
         return cls(str(content["rule"]), cost, remaining, bool(content["covered"]))
 
     def __str__(self) -> str:
+        left = f"{self.remaining.under(self.rule)} left"
+        if self.rule != "basic" and self.cost.rho is None:
+            return f"{left}; the question has no price under the rule {self.rule} at this epsilon"
         verdict = "covers" if self.covered else "does not cover"
-        return f"{self.remaining.under(self.rule)} left {verdict} {self.cost.under(self.rule)}"
+        return f"{left} {verdict} {self.cost.under(self.rule)}"
 
 
 @dataclass(frozen=True, slots=True)

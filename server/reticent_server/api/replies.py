@@ -134,7 +134,10 @@ class AccountReply(_Reply):
 
 
 class CoverageReply(_Reply):
-    """What a plan costs one account, and what is left there, in the units that it is kept in."""
+    """What a plan costs one account, and what is left there, in the units that it is kept in. Under
+    gdp rho is null in `cost` where a question has no price: of selections and tests of safety at a
+    larger epsilon than about 2.
+    """
 
     rule: Literal["basic", "zcdp", "gdp"]
     cost: AmountsReply

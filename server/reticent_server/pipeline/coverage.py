@@ -8,6 +8,8 @@ its answer is known); the ledger decides, when it charges.
 
 from typing import Any
 
+from reticent_server.accounting.gaussian_account import UNPAYABLE
+from reticent_server.domain.amounts import UNITS
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.plan import Plan
 from reticent_server.ledger.implied import implied
@@ -18,8 +20,8 @@ from reticent_server.ledger.rules import charge
 
 def coverage_json(ready: Plan, standing: Standing) -> dict[str, Any]:
     """`covered`: whether a release would be charged now. By account, the analyst's and that of all
-    analysts (the data set's population): what the plan costs there and what is left; null where no
-    budget is set."""
+    analysts (the data set's population): what the plan costs there, null where the account's rule
+    has no price for it, and what is left; null where no budget is set."""
     analyst = _account(ready, standing.analyst)
     dataset = _account(ready, standing.population)
     covered = all(each is not None and each["covered"] for each in (analyst, dataset))
@@ -41,9 +43,12 @@ def _account(ready: Plan, balance: Balance | None) -> dict[str, Any] | None:
     if balance is None:
         return None
     amount = charge(ready.cost, balance.rule)
+    cost: dict[str, float | None] = dict(amount.floats(balance.rule))
+    if amount.primary == UNPAYABLE:
+        cost[UNITS[balance.rule][0][0]] = None
     return {
         "rule": balance.rule,
-        "cost": amount.floats(balance.rule),
+        "cost": cost,
         "remaining": implied(balance, balance.remaining),
         "covered": amount.within(balance.remaining),
     }

@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from reticent_server.accounting.gaussian_account import UNPAYABLE
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import EPSILON_UNITS, PrivacyCost, from_units
 from reticent_server.domain.plan import Plan
@@ -17,7 +18,7 @@ from reticent_server.pipeline.coverage import coverage_json
 class Purse:
     """An account before and after a query. total, left, after: as ε. spent_share, query_share: of
     the account's first amount (ε, or ρ under zcdp and gdp). of_rest: what part of the rest the
-    query takes. None after: it does not suffice.
+    query takes; None: it has no price under the account's rule. None after: it does not suffice.
     """
 
     whose: str
@@ -27,7 +28,7 @@ class Purse:
     after: float | None
     spent_share: float
     query_share: float
-    of_rest: float
+    of_rest: float | None
 
 
 def money(epsilon: float) -> str:
@@ -75,5 +76,5 @@ def _purse(whose: str, balance: Balance, cost: PrivacyCost) -> Purse:
         after=implied(balance, after)["epsilon"] if covered else None,
         spent_share=min(1.0, balance.spent.primary / cap),
         query_share=min(1.0, amount.primary / cap),
-        of_rest=amount.primary / max(1, rest.primary),
+        of_rest=None if amount.primary == UNPAYABLE else amount.primary / max(1, rest.primary),
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reticent._guarantee import Coverage
 from reticent_server.accounting import gaussian, gaussian_account
 from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.cost import RHO_UNITS, PrivacyCost
@@ -22,6 +23,7 @@ from reticent_server.pipeline.answer import answer, plan_with_accounts
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json
 from reticent_server.pipeline.services import Services
+from reticent_server.workbench.purses import purses
 from support.installations.small import Installation
 
 SUM = Ask("people", Sum("y"), Privacy(0.5, 1e-6), "sum")
@@ -51,6 +53,20 @@ def test_answers_are_debited_at_their_price(services: Services, carl: Principal)
     assert balance.cap == Amounts(*gaussian_account.caps(3 * 10**9, 10**12))
     assert balance.spent == Amounts(spent, 0)
     assert services.ledger.verify() == []
+
+
+def test_what_has_no_price_has_none_in_a_plan(services: Services, carl: Principal) -> None:
+    """Selections at an epsilon above 2: the account cannot pay them, however much is left."""
+    dear = replace(QUANTILES, privacy=Privacy(2.9, 1e-6))
+    plan, standing = plan_with_accounts(services, carl, dear)
+    budget = plan_json(plan, standing)["budget"]
+    assert budget["analyst"]["cost"] == {"rho": None, "rho_delta": 0.0}
+    assert not budget["analyst"]["covered"]
+    told = str(Coverage.from_json(budget["analyst"]))
+    assert told.endswith("the question has no price under the rule gdp at this epsilon")
+    mine, all_analysts = purses(standing, plan.cost)
+    assert (mine.after, mine.of_rest) == (None, None)
+    assert 0 < all_analysts.of_rest < 1
 
 
 def test_a_sum_has_the_rho_that_gaussian_noise_has(services: Services, carl: Principal) -> None:
