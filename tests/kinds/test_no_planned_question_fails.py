@@ -10,6 +10,7 @@ made from the registry: a new kind needs no line here.
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,14 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Plan
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
+from reticent_server.domain.schema import Unit
 from reticent_server.domain.steps import PowerSum
 from reticent_server.engine.local import LocalEngine
 from reticent_server.errors import InvalidPrivacy, InvalidRequest
 from reticent_server.kinds import KINDS
 from reticent_server.mechanisms.registry import drawable
 from reticent_server.pipeline import planning
+from reticent_server.vault.places import ABSENT_MASK
 from reticent_server.web.bodies import RequestBody
 from support.attacks.recorder import Served
 from support.installations.small import Installation, copied, opened
@@ -209,6 +212,49 @@ def ends_alike(facts: DatasetFacts, query: Any, alike: str) -> None:
             if plan is not None:
                 reservation = Reservation("r", facts.version_id, plan.cost, "")
                 assert engine.execute(plan, reservation).status in {"reply", "no_reply"}, privacy
+    finally:
+        engine.close()
+
+
+NOBODY = ("did 0", "did 1", "event_study 0", "linear_regression 0", "glm 0", "study 0")
+"""Questions that are tried of hardly any records in use in the short form, too."""
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize("persons", [(12, 3), (50, 3), (50, 8), (1, 3), (40, 1)])
+@pytest.mark.parametrize(
+    "name",
+    [name if name in NOBODY else pytest.param(name, marks=pytest.mark.audit) for name in QUERIES],
+)
+def test_nobody_in_use_makes_no_question_fail(
+    facts: DatasetFacts, name: str, persons: tuple[int, int]
+) -> None:
+    """Of no record that meets the condition, or of one in a hundred, nothing is told, and of a
+    model no interval.
+    """
+    n, m = persons
+    unit = Unit("person", m) if m > 1 else Unit()
+    facts = replace(facts, n=n, schema=replace(facts.schema, unit=unit))
+    rng, rows = np.random.default_rng(8), {}
+    for c in facts.schema.columns:
+        values = c.lower + rng.random(n * m) * (c.upper - c.lower)
+        rows[c.name] = values if c.kind == "numeric" else np.rint(values)
+        if c.missing:
+            rows[f"{c.name}:missing"] = np.zeros(n * m, bool)
+    if m > 1:
+        rows[ABSENT_MASK] = np.zeros(n * m, bool)
+    served = Served(facts, rows)
+    engine = LocalEngine(lambda _: served, served, cache_bytes=0, threads=1, block_rows=64 * m)
+    try:
+        for epsilon, where in product((0.05, 1.0, 5.0), ("x > 5", "x > 4.9")):
+            plan = planned(facts, QUERIES[name] | {"where": where}, epsilon, 1e-6)
+            if plan is None:
+                continue
+            release = engine.execute(plan, Reservation("r", facts.version_id, plan.cost, ""))
+            assert release.status in {"reply", "no_reply"}, (epsilon, where)
+            if name in NOBODY and where == "x > 5" and release.result:
+                ends = release.result.get("confidence_intervals") or []
+                assert not any(end is not None for pair in ends for end in pair)
     finally:
         engine.close()
 

@@ -136,6 +136,18 @@ def test_records_that_are_not_in_use_contribute_nothing_and_weights_are_shares(f
             assert np.allclose(2 * multiplied(one), multiplied(two), rtol=1e-12)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("code", [np.nan, np.inf, -1.0, 0.5, 4.0])
+def test_a_code_that_is_no_level_contributes_nothing(family: Any, code: float) -> None:
+    data, pool = data_of(0, family), records()
+    strange = {**pool, "g": np.where(np.arange(len(pool["g"])) == 7, code, pool["g"])}
+    for step in newton_steps(planned(data, RHO, family), data):
+        for one, two in zip(step.map_fn(whole(pool)), step.map_fn(whole(strange)), strict=True):
+            found, usual = multiplied(two), multiplied(one)
+            assert not found[:, 7].any()
+            assert np.array_equal(np.delete(found, 7, axis=1), np.delete(usual, 7, axis=1))
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_sums_do_not_depend_on_the_blocks(family: Any) -> None:

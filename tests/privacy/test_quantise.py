@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from reticent_server.domain.scratch import FRESH, ReusedScratch
 from reticent_server.domain.steps import (
+    FARTHEST_CLIP,
     Block,
     CountSum,
     GramSum,
@@ -180,3 +181,16 @@ def test_memory_is_used_again_and_rows_do_not_collide_in_the_cache() -> None:
     assert first.shape == (3, 512)
     assert first.strides[0] % 2048 != 0
     assert not np.shares_memory(first, scratch.array("y", 3, 512))
+
+
+@pytest.mark.parametrize("kind", [VectorSum, GramSum])
+def test_clips_at_which_floats_lose_the_limit_are_refused(kind: Any) -> None:
+    for clip in (FARTHEST_CLIP, 1 / FARTHEST_CLIP):
+        part = kind(size=SIZE, clip=clip, rho=RHO)
+        with np.errstate(all="ignore"):
+            for length in (1.0, 1.5, 1e-5, 1e300):
+                q = quantise(part, np.full((SIZE, ROWS), clip * length / np.sqrt(SIZE)))
+                assert (q * q).sum(axis=0).max() <= norm_limit(part) ** 2
+    for clip in (0.0, -1.0, 5e-324, 1e-302, 1e299, np.inf, np.nan):
+        with pytest.raises(ValueError, match="a clip is between"):
+            kind(size=SIZE, clip=clip, rho=RHO)

@@ -104,6 +104,17 @@ def multiplied(contribution: Contribution) -> FloatArray:
     return contribution.written_out() if isinstance(contribution, Placed) else contribution
 
 
+FARTHEST_CLIP = 2.0**960
+"""Clips are between its inverse and this (10^±289), so that an integer step, its inverse and what
+they are multiplied by are normal floats: mechanisms.quantise needs their relative errors."""
+
+
+def check_clip(clip: float) -> None:
+    """Raises ValueError for a clip, a public number, outside of what can be made integers."""
+    if not 1 / FARTHEST_CLIP <= clip <= FARTHEST_CLIP:
+        raise ValueError(f"a clip is between {1 / FARTHEST_CLIP:.1g} and {FARTHEST_CLIP:.1g}")
+
+
 @dataclass(frozen=True, slots=True)
 class VectorSum:
     """Σ v_i of contributions with ‖v_i‖₂ ≤ clip; the map gives an array (size, rows), or with
@@ -115,6 +126,9 @@ class VectorSum:
     unit_rows: int = 1
     person_rows: int = 1
     groups: int = 1
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +150,9 @@ class GramSum:
     person_rows: int = 1
     groups: int = 1
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        check_clip(self.clip)
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,14 +265,13 @@ def _gains(error: FloatArray, noise: FloatArray) -> FloatArray:
 def _common_scale(F: FloatArray, K: FloatArray, radius_squared: float, free: int) -> float:
     """What a narrow radius says of all free coordinates' common length: nothing, as most rows are
     clipped. F is divided by its mean, so that only its shape moves the coordinates, whose lengths
-    are then the public rows'.
+    are then the public rows'. Rows that all are 0, as deviations of persons with one row, have no
+    length.
     """
-    if radius_squared >= _SHAPE_ONLY * len(K) or not free:
+    length = float(np.trace(K[:free, :free]))
+    if radius_squared >= _SHAPE_ONLY * len(K) or length < SMALLEST_MOMENT:
         return 1.0
-    return max(
-        float(np.trace(F[:free, :free] @ K[:free, :free]) / np.trace(K[:free, :free])),
-        SMALLEST_MOMENT,
-    )
+    return max(float(np.trace(F[:free, :free] @ K[:free, :free])) / length, SMALLEST_MOMENT)
 
 
 def _after(gain: FloatArray, before: FloatArray, free_error: FloatArray, free: int) -> FloatArray:

@@ -5,8 +5,9 @@ A record's contribution v_i ∈ R^d with the promised ‖v_i‖₂ ≤ C becomes
 g = C/(C_q(1 − 2⁻³⁰) − √d/2), and ‖q_i‖₂ ≤ C_q holds for every record, whatever the map function
 gave.
 
-Proof. A record is passed on as it is only if s²N ≤ L², L = C_q(1 − 2⁻³¹) − √d/2, where v_i = s·g·x
-for a vector x and a number s, and N is the computed ‖x‖² (relative error ≤ d2⁻⁵³, absolute ≤
+Proof. g and 1/g are normal floats, as C is within 2^±960 (domain.steps.check_clip). A record is
+passed on as it is only if s²N ≤ L², L = C_q(1 − 2⁻³¹) − √d/2, where v_i = s·g·x for a vector x and
+a number s, and N is the computed ‖x‖² (relative error ≤ d2⁻⁵³, absolute ≤
 d2⁻¹⁰⁷⁴). The computed s² is finite then (∞·N is ∞ or NaN), so s < 2⁵¹², s‖x‖ ≤ L(1 + (d + 4)2⁻⁵³) +
 d2⁻⁶³, and with
 |q_j − s x_j| ≤ ½ + 2⁻⁵³|s x_j|

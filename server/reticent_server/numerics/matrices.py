@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Symmetric matrices that came out of a noisy release: always usable, never an exception."""
+"""Symmetric matrices that came out of a noisy release: always usable, never an exception.
+
+An entry that is not finite, as a quotient of two sums may be where nobody is in use, counts as
+LARGEST_ENTRY, or where it is not a number as 0: nothing is known of it.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +21,21 @@ information.
 """
 
 
+LARGEST_ENTRY = 1e150
+"""Of a matrix: products of two stay within the floats."""
+_LEAST_ENTRY = 1e-290  # of a matrix: its inverse, and 10⁻¹² of it, are normal floats
+
+
 def eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues (q,) in increasing order and eigenvectors (q, q), by columns."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    values, vectors = np.linalg.eigh(symmetric(_finite(matrix)))
     return values, vectors
+
+
+def _finite(matrix: FloatArray) -> FloatArray:
+    """The entries within ±LARGEST_ENTRY, 0 for what is not a number or has hardly an inverse."""
+    found = np.clip(np.nan_to_num(matrix, nan=0.0), -LARGEST_ENTRY, LARGEST_ENTRY)
+    return np.where(np.abs(found) < _LEAST_ENTRY, 0.0, found)
 
 
 def rounded(matrix: FloatArray, digits: int) -> list[list[float]]:
@@ -42,8 +57,9 @@ def floored(matrix: FloatArray, lower: float, upper: float = np.inf) -> FloatArr
 def cholesky(matrix: FloatArray) -> FloatArray:
     """The lower Cholesky factor of a positive semi-definite matrix.
 
-    Eigenvalues below 10⁻¹² of the largest count as that (1 where all are 0).
+    Eigenvalues below 10⁻¹² of the largest count as that (of 1 where all are about 0).
     """
+    matrix = _finite(matrix)
     values, vectors = eigen(matrix)
     largest = float(values[-1]) if len(values) and values[-1] > 0 else 1.0
     if len(values) and values[0] < 1e-12 * largest:
@@ -57,6 +73,7 @@ def pseudo_inverse(matrix: FloatArray) -> FloatArray:
 
     It does not depend on the units of the unknowns, up to what is not identified.
     """
+    matrix = _finite(matrix)
     units = _units(matrix)
     inverse = np.linalg.pinv(matrix / units, rcond=LEAST_INFORMATION, hermitian=True)
     return np.asarray(inverse / units)
@@ -69,6 +86,7 @@ def identified(information: FloatArray, transform: FloatArray) -> NDArray[np.boo
     The others change along a direction of θ about which there is no information: terms that depend
     on each other.
     """
+    information = _finite(information)
     units = _units(information)
     values, vectors = eigen(information / units)
     scaled = transform / np.sqrt(np.diag(units))

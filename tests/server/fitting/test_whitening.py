@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coordinates from public rows, and their whitening by released Gram matrices."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,15 @@ def test_noise_of_a_round_leaves_an_error_that_says_so() -> None:
     deaf = settled(X, data, sd=1e3, rng=rng)
     U = data @ deaf.transform.T
     assert np.linalg.eigvalsh(U.T @ U / len(U))[0] > 0.3
+
+
+def test_public_rows_that_all_are_0_leave_usable_coordinates() -> None:
+    """As deviations of persons with one row in use: a narrow round is about lengths of none."""
+    start = public_coordinates(np.zeros((N, Q)))
+    before = replace(unwhitened(start, Q), free=Q, rows=np.zeros((N, Q)))
+    after = whitened(before, Released(np.eye(Q), 0.1), 1.0, 1.0 * Q, last=False)
+    assert np.isfinite(after.transform).all()
+    assert np.linalg.matrix_rank(after.transform) == Q
 
 
 def test_inside_is_the_coefficients_of_u() -> None:

@@ -2,8 +2,16 @@
 """Inverses where a matrix does not identify everything, whatever the units."""
 
 import numpy as np
+import pytest
 
-from reticent_server.numerics.matrices import identified, pseudo_inverse
+from reticent_server.numerics.matrices import (
+    cholesky,
+    eigen,
+    floored,
+    identified,
+    powers,
+    pseudo_inverse,
+)
 from support.seeds import seeded
 
 UNITS = np.array([1.0, 1e6, 1e-4])
@@ -32,3 +40,19 @@ def test_an_entry_is_identified_where_nothing_without_information_moves_it() -> 
     transform = np.vstack([np.eye(3), UNITS * [1, -1, 0], UNITS * [1, 1, 1]])
     assert identified(matrix, transform).tolist() == [False, False, False, True, False]
     assert identified(matrix[:2, :2], np.eye(2)).all()
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf, -np.inf, 1e308, 5e-324, 0.0])
+@pytest.mark.parametrize("where", ["all", "one", "diagonal"])
+def test_no_entry_makes_an_exception(entry: float, where: str) -> None:
+    matrix = np.full((3, 3), entry) if where == "all" else np.eye(3)
+    matrix[(0, 1) if where == "one" else (0, 0)] = entry
+    found = [
+        *eigen(matrix),
+        *powers(matrix, (0.5, -0.5)),
+        floored(matrix, 1e-3, 1e3),
+        cholesky(matrix),
+        pseudo_inverse(matrix),
+    ]
+    assert all(np.isfinite(each).all() for each in found)
+    assert identified(matrix, np.eye(3)).shape == (3,)

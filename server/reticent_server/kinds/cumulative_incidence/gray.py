@@ -32,6 +32,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.kinds.cumulative_incidence.incidence import Course
 from reticent_server.kinds.shared.follow_up.table import LifeTable
 from reticent_server.kinds.shared.groups import LEAST_COMPARED
+from reticent_server.numerics.matrices import floored
 
 _LEAST = 1e-9  # persons²: a covariance that is smaller has no inverse
 
@@ -71,7 +72,8 @@ def gray_test(
     H = np.eye(len(courses))[1:]
     of_group = np.full(G, np.nan)
     of_group[compared] = observed
-    V = _positive(H @ people @ H.T) + H @ noise @ H.T + _LEAST * np.eye(len(H))
+    # counts below 0 may have made of the first part what is no covariance
+    V = floored(H @ people @ H.T, 0.0) + H @ noise @ H.T + _LEAST * np.eye(len(H))
     statistic = float((H @ observed) @ np.linalg.solve(V, H @ observed))
     return GrayTest(
         cause=name,
@@ -112,9 +114,3 @@ def _at_risk(course: Course, cause: int, k: int) -> tuple[FloatArray, FloatArray
 def _before(values: FloatArray) -> FloatArray:
     """The values (k, …) at the starts of the intervals, 0 for the first."""
     return np.concatenate([np.zeros_like(values[:1]), values[:-1]])
-
-
-def _positive(covariance: FloatArray) -> FloatArray:
-    """The nearest covariance: counts below 0 may have made one that is none."""
-    values, axes = np.linalg.eigh(covariance)
-    return np.asarray((axes * np.maximum(values, 0.0)) @ axes.T)

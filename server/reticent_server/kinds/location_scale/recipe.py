@@ -50,6 +50,7 @@ from reticent_server.kinds.location_scale.step import (
     start_position,
     usable_jacobian,
 )
+from reticent_server.numerics.matrices import eigen
 from reticent_server.numerics.psi import Huber
 
 _LEAST_SHARE = 0.002  # of n: the least number of records in use that sums are divided by
@@ -147,7 +148,7 @@ def _informed(at: Position, c: float) -> bool:
     out of its noise and is not a small part of it."""
     e1, e2, e3 = at.entries
     unit = 1 / np.sqrt(normal_entries(c)[[0, 2]])
-    values, vectors = np.linalg.eigh(np.array([[e1, e2], [e2, e3]]) * np.outer(unit, unit))
+    values, vectors = eigen(np.array([[e1, e2], [e2, e3]]) * np.outer(unit, unit))
     v, w = vectors[:, 0] * unit
     noise = sqrt(at.variance * (v**4 + 4 * v**2 * w**2 + w**4))
     return bool(values[0] > max(LOCATION_INFORMATION.value, RESOLVED.value * noise))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent_server.domain.steps import FloatArray
 
@@ -93,10 +94,9 @@ class CategoryLaw(Protocol):
         ...
 
 
-def chosen(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """(L, rows) of scores (K, L, rows): those of each record's own level (codes 0..K−1)."""
-    at = codes.astype(np.int64)
-    return np.asarray(scores[at, :, np.arange(scores.shape[2])].T)
+def chosen(scores: FloatArray, level: NDArray[np.int64]) -> FloatArray:
+    """(L, rows) of scores (K, L, rows): those of each record's own level, 0 to K − 1."""
+    return np.asarray(scores[level, :, np.arange(scores.shape[2])].T)
 
 
 def information(probabilities: FloatArray, scores: FloatArray) -> FloatArray:

@@ -65,7 +65,8 @@ class CategoryMap:
     """Gives (score (D, rows),); with `curvature` the information after it, with `meat` the score
     again.
 
-    column: of the response; stored: the codes of its levels.
+    column: of the response; stored: the codes of its levels; a record with any other value adds
+    nothing.
     """
 
     coding: TermCoding
@@ -86,9 +87,10 @@ class CategoryMap:
                 w *= used
             eta = np.clip(on_lattice(point.theta, len(x)) @ x, -_FARTHEST, _FARTHEST)
             at = Latent(eta, point.spacings)
-            codes = np.maximum(level_places(self.stored, block.columns[self.column]), 0)
+            level = level_places(self.stored, block.columns[self.column])
+            w = np.where(level >= 0, w, 0.0)
             p, table = law.cells(at)
-            score = stacked(chosen(table, codes) * w, u, law.predictors)
+            score = stacked(chosen(table, np.maximum(level, 0)) * w, u, law.predictors)
             vector = Scaled(score, np.ones(block.rows)) if self.meat else score
             parts: tuple[Contribution, ...] = (vector,)
             if self.curvature:
