@@ -3,7 +3,8 @@
 by somebody else, then done once, by sending it again as it was proposed.
 
 A proposal is for exactly one act: its kind, its population and its document. An approved one that
-nobody has used within VALID_DAYS of being proposed is worth nothing.
+nobody has used within VALID_DAYS of being proposed is worth nothing. A salt stands in each
+document: the chain has a digest of the row, by which nobody is to try what was proposed.
 """
 
 import json
@@ -26,6 +27,10 @@ VALID_DAYS = 7
 """A working week: what was approved for a reason of last month may have lost the reason."""
 
 SHOWN = 200
+
+_SALT = "salt"
+Wanted = tuple[str, str, Mapping[str, Any]]
+"""An act, its population and its document."""
 
 _NO_PERSON = (
     "The policy asks for a second person, so this is done by people with keys: in the console, "
@@ -64,7 +69,7 @@ class Approvals:
         key.
         """
         person(by)
-        wanted = (act, population, canonical_json(document))
+        wanted = (act, population, document)
         with writing(self._engine) as connection:
             agreed = [row for row in _same(connection, wanted) if self._is_valid(row)]
             for row in (row for row in agreed if row["status"] == "approved"):
@@ -101,13 +106,13 @@ class Approvals:
             rows = connection.execute(newest.limit(SHOWN)).mappings().all()
         return tuple(self._proposal(row) for row in rows)
 
-    def _propose(self, connection: Connection, wanted: tuple[str, str, str], by: str) -> str:
+    def _propose(self, connection: Connection, wanted: Wanted, by: str) -> str:
         act, population, document = wanted
         values = {
             "id": "ap_" + token_hex(8),
             "act": act,
             "population": population,
-            "document": document,
+            "document": canonical_json({**document, _SALT: token_hex(16)}),
             "proposed_by": by,
             "proposed_at": self._now().isoformat(timespec="microseconds"),
             "status": "pending",
@@ -140,7 +145,7 @@ class Approvals:
         names = ("id", "act", "population", "proposed_by", "proposed_at", "status", "decided_by")
         plain = {name: row[name] for name in names}
         return ProposedAct(
-            **plain, document=json.loads(row["document"]), is_valid=self._is_valid(row)
+            **plain, document=json.loads(_unsalted(row)), is_valid=self._is_valid(row)
         )
 
     def _is_valid(self, row: RowMapping) -> bool:
@@ -165,17 +170,23 @@ def person(by: str) -> str:
     return name
 
 
-def _same(connection: Connection, wanted: tuple[str, str, str]) -> list[RowMapping]:
+def _same(connection: Connection, wanted: Wanted) -> list[RowMapping]:
     """Proposals of this very act that were not refused or used, oldest first."""
     act, population, document = wanted
     query = (
         select(proposals)
         .where(proposals.c.act == act, proposals.c.population == population)
-        .where(proposals.c.document == document)
         .where(proposals.c.status.in_(["pending", "approved"]))
         .order_by(proposals.c.proposed_at, proposals.c.id)
     )
-    return list(connection.execute(query).mappings())
+    text = canonical_json(document)
+    return [row for row in connection.execute(query).mappings() if _unsalted(row) == text]
+
+
+def _unsalted(row: RowMapping) -> str:
+    """What was proposed, as canonical JSON."""
+    document = json.loads(row["document"])
+    return canonical_json({key: part for key, part in document.items() if key != _SALT})
 
 
 def _move(connection: Connection, proposal_id: str, before: str, **values: str) -> bool:

@@ -3,11 +3,14 @@
 
 A population is made once, by a curator's command or by the first load into it, and its unit stays.
 Its spine is declared then or later, and can be widened; nothing else about it changes but the
-reason for which it is kept separate from others about some of the same persons. A population whose
-data sets were loaded by earlier versions has no row until a spine is declared: its unit is then
-that of its data sets.
+reason for which it is kept separate from others about some of the same persons. Whether there is
+one is private, as it is asked for where somebody is in two populations: no entry of the chain has
+it, every row holds a salt beside it, so that no digest tells it either, and every load writes the
+row again. A population whose data sets were loaded by earlier versions has no row until a spine is
+declared: its unit is then that of its data sets.
 """
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +24,10 @@ from reticent_server.chain.acts import Change, require_recorded
 from reticent_server.domain.schema import Unit
 from reticent_server.domain.source import LinkedTables, Source, Spine, VaultTable
 from reticent_server.errors import CuratorError
+
+_SALT_BYTES = 16
+_SALTED = re.compile(r"#[0-9a-f]{32}#(.*)", re.DOTALL)
+"""A stored reason behind its salt; rows of earlier versions have the reason alone, or none."""
 
 _ID_BYTES = 6  # of a spine's id: names what is in one catalogue
 MOST_SPINE = 1 << 30  # places: as many as a table of persons may have
@@ -71,9 +78,18 @@ def population_of(connection: Connection, name: str) -> Population:
         is_made=True,
         is_declared=True,
         spine=None if row["spine"] is None else spine_from_json(row["spine"]),
-        separate=row["separate"] or "",
+        separate=_reason(row["separate"] or ""),
         datasets=own,
     )
+
+
+def _reason(stored: str) -> str:
+    salted = _SALTED.fullmatch(stored)
+    return salted[1] if salted else stored
+
+
+def _with_salt(reason: str) -> str:
+    return f"#{secrets.token_hex(_SALT_BYTES)}#{reason}"
 
 
 def _units(connection: Connection, name: str) -> frozenset[str | None]:
@@ -137,7 +153,7 @@ def make(connection: Connection, made: Population, detail: Mapping[str, Any]) ->
         "name": made.name,
         "unit": next(iter(made.units)),
         "spine": None if made.spine is None else spine_to_json(made.spine),
-        "separate": made.separate or None,
+        "separate": _with_salt(made.separate),
     }
     connection.execute(insert(populations).values(values))
     return [Change("population.add", populations, (made.name,), _told(made) | dict(detail))]
@@ -148,7 +164,7 @@ def change(connection: Connection, changed: Population, action: str) -> list[Cha
     require_recorded(connection, populations, (changed.name,))
     values = {
         "spine": None if changed.spine is None else spine_to_json(changed.spine),
-        "separate": changed.separate or None,
+        "separate": _with_salt(changed.separate),
     }
     this = populations.c.name == changed.name
     connection.execute(update(populations).where(this).values(values))
@@ -158,8 +174,7 @@ def change(connection: Connection, changed: Population, action: str) -> list[Cha
 def _told(population: Population) -> dict[str, Any]:
     spine = population.spine
     places = None if spine is None else {"places": spine.n, "grows": spine.grows}
-    reason = {"separate": population.separate} if population.separate else {}
-    return {"unit": next(iter(population.units)), "spine": places} | reason
+    return {"unit": next(iter(population.units)), "spine": places}
 
 
 def all_names(connection: Connection) -> Sequence[str]:

@@ -176,7 +176,7 @@ class Catalog:
                 if not known.is_made:
                     made = replace(known, units=frozenset({schema.unit.column}), spine=spine)
                     acts = populations.make(connection, made, {})
-                elif known.is_declared and (first or separate):
+                elif known.is_declared:
                     acts = populations.change(
                         connection, replace(known, spine=spine), "population.load"
                     )
@@ -190,8 +190,7 @@ class Catalog:
                     "source": source_to_json(source),
                 }
                 connection.execute(insert(dataset_versions).values(values))
-                told = {"separate": separate} if separate else {}
-                self._record(connection, [*acts, *_loaded(values, population, told)], by)
+                self._record(connection, [*acts, *_loaded(values, population)], by)
         except IntegrityError:
             raise Conflict("Another load of this data set finished first; load it again.") from None
         return self.facts(name)
@@ -336,11 +335,10 @@ def _read(result: CursorResult[Any]) -> Sequence[RowMapping]:
         raise Unavailable(DIFFERS) from None
 
 
-def _loaded(version: Mapping[str, Any], population: str, more: Mapping[str, str]) -> list[Change]:
-    """The acts of a load: the data set's row, which it makes or revives, and the new version's.
-    more: is told, too."""
+def _loaded(version: Mapping[str, Any], population: str) -> list[Change]:
+    """The acts of a load: the data set's row, which it makes or revives, and the new version's."""
     told = {key: version[key] for key in ("dataset", "version", "n")}
-    whose = {"population": population} | dict(more)
+    whose = {"population": population}
     return [
         Change("dataset.load", datasets, (version["dataset"],), whose),
         Change("version.add", dataset_versions, (version["id"],), told),

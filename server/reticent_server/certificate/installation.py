@@ -62,7 +62,6 @@ def _population(
         "population": population.name,
         "unit": population.unit_words,
         "places": None if population.spine is None else population.spine.n,
-        "kept_apart": population.separate or None,
         "cap": None if cap is None else _cap(cap),
         "datasets": [_dataset(table) for table in tables],
     }

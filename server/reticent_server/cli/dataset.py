@@ -68,7 +68,7 @@ OverlapReason = Annotated[
     typer.Option(
         help=(
             "Why the population is kept separate from another that has some of the same persons; "
-            "recorded in the ledger."
+            "kept for curators, and in no export."
         )
     ),
 ]

@@ -40,7 +40,7 @@ def add(
     ] = None,
     overlap_reason: Annotated[
         str | None,
-        typer.Option(help="Why it is kept separate from others; recorded in the ledger."),
+        typer.Option(help="Why it is kept separate from others; for curators alone."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -18,8 +18,8 @@ from reticent_server.vault.adbc import VaultUrl, parse_url
 from reticent_server.vault.names import fingerprint
 from reticent_server.vault.placing import Placing, persons_of, placing
 
-MOST_REASON = 1000
-"""Characters of a reason: some sentences."""
+MOST_REASON = 950
+"""Characters of a reason: some sentences, in a column of 1,000 with its salt."""
 
 _OTHER_KEY = (
     "The population's persons are named under another key than the secrets file's, so that their "
@@ -107,7 +107,7 @@ def check_apart(
                     "population of its own would give "
                     f"them a second budget. Use --population {other}, or say with "
                     "--overlap-reason why they are kept separate; the "
-                    "reason is recorded in the ledger. Nothing was changed."
+                    "reason is kept with the population, for curators alone. Nothing was changed."
                 )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO, StringIO
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from reticent_server.web.layout import is_pair, laid_out
 from reticent_server.web.spreadsheets import cell
@@ -306,6 +307,17 @@ def _word(document: Document, url: str) -> bytes:  # noqa: ARG001
     page.add_paragraph(f"Guarantee. {promise(document)}")
     out = BytesIO()
     page.save(out)
+    return _without_clock(out)
+
+
+def _without_clock(archive: BytesIO) -> bytes:
+    """The parts of a zip archive without the time at which they were packed: a release says when it
+    was asked for, and nothing when it was computed or read.
+    """
+    out = BytesIO()
+    with ZipFile(archive) as packed, ZipFile(out, "w") as kept:
+        for part in packed.infolist():
+            kept.writestr(ZipInfo(part.filename), packed.read(part), ZIP_DEFLATED)
     return out.getvalue()
 
 

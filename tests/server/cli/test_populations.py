@@ -15,10 +15,12 @@ from typer.testing import CliRunner
 
 from reticent_server.catalog import populations as catalog_populations
 from reticent_server.catalog.tables import populations
+from reticent_server.certificate.installation import populations as certified_populations
+from reticent_server.chain.rows import as_stored, row_digest
 from reticent_server.chain.tables import entries
 from reticent_server.cli import dataset, ledger, population
 from reticent_server.cli.init import init
-from reticent_server.database import connect, writing
+from reticent_server.database import connect, reading, writing
 from reticent_server.domain.roles import STAFF
 from reticent_server.opening import open_books, open_catalog
 from reticent_server.settings import Settings
@@ -144,9 +146,41 @@ def test_persons_or_a_file_of_another_population_need_a_reason(
         assert [facts.name for facts in catalog.list()] == ["visits"]
     load("again", text, schema, "--overlap-reason", "another study, by its own board")
     assert shown("again")["overlap_reason"] == "another study, by its own board"
-    assert "by its own board" in run("ledger", "export")
     load("again", text, schema)  # the reason stands
-    assert "1 to 1000 characters" in load("third", text, schema, "--overlap-reason", " ", status=1)
+    assert "1 to 950 characters" in load("third", text, schema, "--overlap-reason", " ", status=1)
+
+
+def test_no_reader_of_the_ledger_learns_that_somebody_is_in_two_populations(folder: Path) -> None:
+    """A reason is asked for only then: its presence changes no entry, and no digest can be tried.
+    The certificate's facts do not have it either.
+    """
+    load("visits", FIRST, "visits")
+    for name, reason in (("apart", ()), ("both", ("--overlap-reason", "their own board"))):
+        text = FIRST if reason else "id,day\nzoe,3\n"
+        load(name, text, "visits", *reason)
+        load(name, text, "visits", *reason)
+    lines = [json.loads(line) for line in run("ledger", "export").splitlines()]
+    told = {
+        name: [
+            (line["action"], sorted(line["detail"]))
+            for line in lines
+            if name in f"{line['subject']}:{line['detail'].get('dataset')}".split(":")
+        ]
+        for name in ("apart", "both")
+    }
+    assert told["apart"] == told["both"]
+    assert len(told["both"]) == 6
+    engine = connect(Settings().database_url)
+    with reading(engine) as connection:
+        (row,) = connection.execute(as_stored(populations).where(populations.c.name == "both"))
+        subject, known = "population:both", dict(row._mapping)
+    engine.dispose()
+    last = [line["detail"]["row_sha256"] for line in lines if line.get("subject") == subject][-1]
+    assert last == row_digest(populations, known)
+    guesses = (None, "their own board")
+    assert last not in {row_digest(populations, known | {"separate": guess}) for guess in guesses}
+    certified = certified_populations(open_books(Settings()))
+    assert "their own board" not in json.dumps(certified, default=str)
 
 
 @pytest.mark.slow

@@ -7,11 +7,14 @@ import html
 import json
 import re
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 from urllib.parse import urlencode
+from zipfile import ZipFile
 
 import httpx
 import pytest
+from docx import Document as Word
 
 from reticent_server.domain.query import query_json
 from reticent_server.domain.schema import Unit
@@ -175,6 +178,10 @@ def test_a_result_is_shown_compared_and_exported(bench: Bench) -> None:
             assert release_id in reply.text or form == "csv"
         if form in {"markdown", "html", "latex", "csv", "notebook"}:
             assert stored["guarantee"]["statement"][:30] in reply.text
+        if form == "word":
+            with ZipFile(BytesIO(reply.content)) as parts:
+                assert {part.date_time[0] for part in parts.infolist()} == {1980}  # and no clock
+            assert Word(BytesIO(reply.content)).paragraphs[0].text == f"Release {release_id}"
     compile(ana.get(f"/workbench/releases/{release_id}/export/python").text, "replay", "exec")
     assert json.loads(ana.get(f"/workbench/releases/{release_id}/export/notebook").text)["cells"]
     assert release_id in ana.get("/workbench/releases?q=y+~+x").text
