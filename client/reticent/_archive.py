@@ -5,16 +5,19 @@ without the server.
 bundle.json            the questions, and their digest
 plan.json              what each was planned to cost
 releases/<name>.json   the answers as the server sent them
+digests.json           SHA-256 of each answer's file, as it was kept
 tables/, figures/      made of them by `rebuild`
 """
 
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from reticent._errors import InvalidQuery, MissingDependency, NotEstimable, NotFound
+from reticent._json_file import json_of
 from reticent._reading import load
 from reticent._release import NoReply, Release
 
@@ -48,7 +51,7 @@ class Archive:
         """
         known = folder / "bundle.json"
         if known.is_file():
-            if json.loads(known.read_text("utf-8")).get("digest") != digest:
+            if _document(folder).get("digest") != digest:
                 raise InvalidQuery(f"{folder} holds another bundle's archive; name another folder.")
             return cls(folder)
         if folder.exists() and any(folder.iterdir()):
@@ -60,7 +63,7 @@ class Archive:
     @property
     def names(self) -> list[str]:
         """Of the questions that were answered, in their order."""
-        queries = json.loads((self.folder / "bundle.json").read_text("utf-8"))["queries"]
+        queries = _document(self.folder)["queries"]
         return [name for name in queries if self._place(name).is_file()]
 
     @property
@@ -69,7 +72,7 @@ class Archive:
         place = self.folder / "plan.json"
         if not place.is_file():
             return None
-        found: dict[str, float] = json.loads(place.read_text("utf-8"))["epsilon"]
+        found: dict[str, float] = json_of(place, "the plan of an archive")["epsilon"]
         return found
 
     def write_amounts(self, amounts: Mapping[str, float], factor: float) -> None:
@@ -79,6 +82,34 @@ class Archive:
     def add(self, name: str, release: Release) -> None:
         """Keeps an answer."""
         release.save(self._place(name))
+        kept = self._digests() | {name: _sha256(self._place(name))}
+        _write(self.folder / "digests.json", kept)
+
+    def check(self) -> None:
+        """Raises InvalidQuery where the questions are not those of their digest, or an answer was
+        edited since it was kept, or answers another question. Whether a server has answered so is
+        told by its page `/verify`.
+        """
+        document = _document(self.folder)
+        asked = {name: part for name, part in document.items() if name != "digest"}
+        if digest_of(asked) != document.get("digest"):
+            raise InvalidQuery(
+                f"{self.folder}: the questions in bundle.json are not those of its digest; they "
+                "were edited after they were registered."
+            )
+        digests = self._digests()
+        for name in self.names:
+            if _sha256(self._place(name)) != digests.get(name):
+                raise InvalidQuery(
+                    f"{self._place(name)} is not as it was kept: digests.json has another digest "
+                    "of it, or none. Delete it and run the bundle again, which is free."
+                )
+            if self[name].query.get("kind") != asked["queries"][name]["kind"]:
+                raise InvalidQuery(f"{self._place(name)} answers another question than {name}.")
+
+    def _digests(self) -> dict[str, str]:
+        place = self.folder / "digests.json"
+        return dict(json_of(place, "the digests of an archive")) if place.is_file() else {}
 
     def __getitem__(self, name: str) -> Any:
         """The release of a question. Raises KeyError."""
@@ -96,10 +127,11 @@ class Archive:
         """Makes every table and figure again from the releases alone, and gives their paths.
 
         Texts of all; CSV files with pandas, PNG files with matplotlib, where they are installed and
-        the answer has one.
+        the answer has one. Raises InvalidQuery as `check` does.
 
         >>> reticent.Archive.read("registered").rebuild()
         """
+        self.check()
         made: list[Path] = []
         for name in self.names:
             release = self[name]
@@ -141,6 +173,24 @@ def _figure(drawn: Any) -> Any:
     while not hasattr(drawn, "figure"):
         drawn = next(iter(getattr(drawn, "flat", drawn)))
     return drawn.figure
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """SHA-256 of a bundle's document, in hexadecimal."""
+    return sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(place: Path) -> str:
+    return sha256(place.read_bytes()).hexdigest()
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    """Raises InvalidQuery for what holds no questions."""
+    place = folder / "bundle.json"
+    found = json_of(place, "an archive of a bundle")
+    if not isinstance(found, Mapping) or not isinstance(found.get("queries"), Mapping):
+        raise InvalidQuery(f"{place} holds no questions of a bundle.")
+    return dict(found)
 
 
 def file_name(name: str) -> str:

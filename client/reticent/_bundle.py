@@ -17,7 +17,6 @@ The digest of the questions stands in every idempotency key: running a bundle ag
 again.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -27,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from reticent import _optional
-from reticent._archive import Archive, file_name
+from reticent._archive import Archive, digest_of, file_name
 from reticent._dataset import Dataset
 from reticent._errors import ConfirmationNeeded, InvalidPrivacy, InvalidQuery, NotSpent
+from reticent._json_file import json_of
 from reticent._plan import Plan
 from reticent._spending import at_prompt
 from reticent._text import Text, number, plain, text_table
@@ -160,7 +160,7 @@ class Bundle:
     @property
     def digest(self) -> str:
         """SHA-256 of the questions: what was registered, in hexadecimal."""
-        return sha256(json.dumps(self.document, sort_keys=True).encode()).hexdigest()
+        return digest_of(self.document)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -295,16 +295,12 @@ def bundle(source: str | PathLike[str] | Mapping[str, Any]) -> Bundle:
 
 
 def _content(path: Path) -> Any:
-    text = path.read_text("utf-8")
     if path.suffix == ".json":
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise InvalidQuery(f"{path} cannot be read as a bundle: {error}.") from None
+        return json_of(path, "a bundle")
     yaml = _optional.yaml()
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InvalidQuery(f"{path} cannot be read as a bundle: {error}.") from None
 
 

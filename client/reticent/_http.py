@@ -159,11 +159,17 @@ class Http:
         raise AssertionError("the last attempt returns or raises")
 
 
+_MALFORMED = (
+    *(KeyError, TypeError, ValueError, AttributeError, IndexError),
+    *(RecursionError, OverflowError),  # of a text nested too deeply, of a huge integer
+)
+
+
 def parsed(parse: Callable[[Any], T], content: Any) -> T:
     """parse(content), with what a malformed reply raises as UnexpectedReply."""
     try:
         return parse(content)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except _MALFORMED as error:
         raise UnexpectedReply(
             "The server's reply lacks what this version of the client expects; are client and "
             "server of the same version?"

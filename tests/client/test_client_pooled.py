@@ -3,6 +3,8 @@
 against real servers.
 """
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,69 @@ def test_precision_counts_a_noisy_site_less(tables: Any) -> None:
     people, precise = pool(parts), pool(parts, weights="precision")
     assert precise.weights["b"] < 0.9 * people.weights["b"]
     assert precise.ols("y ~ x + w + site").bse["x"] < people.ols("y ~ x + w + site").bse["x"]
+
+
+DIFFERENT: Any = {
+    "where": {"query": {"where": "x > 0"}},
+    "missing": {"query": {"missing": "mean"}},
+    "weights": {"query": {"weights": "w"}},
+    "x": {"result": {"variables": {"y": ["y"], "x": ["w"], "w": ["w"]}}},
+}
+FORGED: Any = {
+    "no Gram matrix": (
+        {"moments": [[1, 0, 0, 0], [0, 1, 3, 0], [0, 3, 1, 0], [0, 0, 0, 1]]},
+        "negative",
+    ),
+    "n as text": ({"n": "4000"}, "number of records is none"),
+    "n as a fraction": ({"n": 4000.5}, "number of records is none"),
+    "n that is huge": ({"n": 10**400}, "number of records is none"),
+}
+
+
+def changed(one: Any, **parts: Any) -> Any:
+    document = json.loads(json.dumps(dict(one.release)))
+    for part, members in parts.items():
+        document[part] |= members
+    return type(one)(document)
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_studies_of_other_records_or_columns_have_no_sum(tables: Any, what: str) -> None:
+    one, other = study(tables["a"]), study(tables["b"])
+    with pytest.raises(InvalidQuery, match=rf"a and b differ in {what}:"):
+        pool({"a": one, "b": changed(other, **DIFFERENT[what])})
+    assert pool({"a": one, "b": changed(other, query={"missing": "mask"})})
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_numbers_of_no_table_are_refused(tables: Any, what: str) -> None:
+    members, said = FORGED[what]
+    with pytest.raises(reticent.UnexpectedReply, match=rf"b: .*{said}"):
+        pool({"a": study(tables["a"]), "b": changed(study(tables["b"]), result=members)})
+
+
+def test_noise_makes_no_study_a_forgery(tables: Any) -> None:
+    """With noise as large as the moments, eigenvalues below 0 are usual; all studies are added."""
+    parts = [study(tables["b"], 0.5, seed) for seed in range(50)]
+    lowest = [np.linalg.eigvalsh(np.array(part.result["moments"]))[0] for part in parts]
+    assert min(lowest) < 0
+    for part in parts[1:]:
+        pool({"a": parts[0], "b": part})
+
+
+DEEP = "[" * 100_000
+TEXTS = (DEEP, '{"format": ' + DEEP, "1" * 5000, '{"a": 1, "a": 2}', "\ud800".join("{}"), "")
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_file_that_cannot_be_read_is_a_sentence(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "f.json"
+    file.write_text(text, "utf-8", "surrogatepass")
+    for read_file in (load_pooled, protocol, reticent.bundle):
+        with pytest.raises(InvalidQuery, match=r"f\.json cannot be read as"):
+            read_file(file)
+    with pytest.raises(reticent.UnexpectedReply, match="holds no release"):
+        reticent.load(file)
 
 
 def test_a_column_that_a_site_lacks_is_named_and_left_out(tables: Any) -> None:

@@ -107,6 +107,28 @@ def test_a_run_is_paid_for_once_and_its_archive_needs_no_server(
     assert digest == bundle.digest
     with pytest.raises(KeyError, match="average"):
         archive["nowhere"]
+    _edited_archives_are_not_rebuilt(folder)
+
+
+def _edited_archives_are_not_rebuilt(folder: Path) -> None:
+    """An edited answer, two that are exchanged, and questions that were changed afterwards."""
+    archive = reticent.Archive.read(folder)
+    average, homes = (folder / f"releases/{name}.json" for name in ("average", "homes"))
+    kept = {place: place.read_text() for place in (average, homes, folder / "bundle.json")}
+    exchanged = {average: kept[homes], homes: kept[average]}
+    edits = (
+        ({average: kept[average].replace('"version": 1', '"version": 2')}, "not as it was kept"),
+        (exchanged, "not as it was kept"),
+        ({folder / "bundle.json": kept[folder / "bundle.json"].replace("1.25", "1.5")}, "digest"),
+    )
+    for changes, said in edits:
+        for place, text in (kept | changes).items():
+            place.write_text(text)
+        with pytest.raises(reticent.InvalidQuery, match=said):
+            archive.rebuild()
+    for place, text in kept.items():
+        place.write_text(text)
+    assert archive.rebuild()
 
 
 @pytest.mark.slow

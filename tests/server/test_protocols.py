@@ -17,7 +17,7 @@ from sqlalchemy import text
 from typer.testing import CliRunner, Result
 
 import reticent
-from reticent_server.certificate.signing import opened_detached
+from reticent_server.certificate.signing import PROTOCOL, opened_detached
 from reticent_server.cli import dataset
 from reticent_server.cli import protocol as commands
 from reticent_server.database import writing
@@ -231,7 +231,7 @@ def test_a_signature_is_of_one_protocol_and_by_the_key_that_it_states(desk: Desk
         found.signatures[0],
         json.loads(desk.run("check", str(desk.file), "--json").stdout)["signed"]["north"],
     )
-    assert opened_detached(jws, found.canonical) == fingerprint
+    assert opened_detached(jws, found.canonical, PROTOCOL) == fingerprint
     for wrong in (jws[:-4] + "AAAA", jws.replace("..", "."), "..", ""):
         with pytest.raises(CuratorError):
             opened_detached(wrong, found.canonical)
@@ -255,13 +255,18 @@ CHANGED: list[dict[str, Any]] = [
     {"columns": []},
     {"signatures": [{}]},
     {"protocol": 2},
+    {"format": "reticent-certificate-1"},
+    {"study": AGREED["study"] | {"ridge": 1}},
+    {"columns": {name: {"note": "x"} for name in AGREED["columns"]}},
+    {"epsilon": 10**400},
 ]
 
 
 @pytest.mark.parametrize(
     "text_",
     ["", "[]", "{}", "NaN", '{"protocol": 1}', "[" * 100_000]
-    + [json.dumps(AGREED | change) for change in CHANGED],
+    + [json.dumps(AGREED | change) for change in CHANGED]
+    + ['{"title": "x",' + json.dumps(AGREED | {"title": "y"})[1:]],
 )
 def test_what_is_no_protocol_is_said(text_: str) -> None:
     with pytest.raises(InvalidRequest, match="no protocol"):

@@ -17,6 +17,12 @@ from reticent.kinds.study import Study
 
 _ASYMMETRY = 1e-6
 """Of moments in standardised columns, whose entries are about 1: rounding leaves ten digits."""
+_MOST_RECORDS = 2**53
+"""Above it a number of records is no exact float, and no table has as many."""
+_NOISE = 6.0
+"""Times the typical size of the noise by which an eigenvalue of a Gram matrix may be below 0: a
+Gaussian matrix is as far from its typical size once in 10⁶ releases at most (Tropp 2015, 4.1)."""
+_SAME = ("where", "missing", "by", "effects", "persons", "weights")
 _USUAL: Mapping[str, Any] = {
     "kind": "study",
     "main": None,
@@ -34,6 +40,9 @@ def require_addable(site: str, study: Any) -> None:
     others; UnexpectedReply for numbers that are none."""
     if not isinstance(study, Study):
         raise InvalidQuery(f"{site}: that is no study with a reply, and is not in the pool.")
+    n = study.result.get("n")
+    if type(n) is not int or not 1 <= n <= _MOST_RECORDS:
+        raise UnexpectedReply(f"{site}: its number of records is none; it is not in the pool.")
     if study.result.get("groups"):
         raise InvalidQuery(f"{site}: that study is by groups: take one, such as study['a'].")
     if any(str(term).startswith("missing(") for term in study.result["terms"]):
@@ -67,6 +76,24 @@ def require_asked(
         raise UnexpectedReply(f"{site}: it charged another epsilon than was agreed.")
     if study.nobs != n:
         raise UnexpectedReply(f"{site}: it answered about another number of records than it has.")
+
+
+def require_one_question(studies: Mapping[str, Study]) -> None:
+    """Studies that are added were asked of alike records, of columns that mean the same: `where`,
+    `missing`, weights and units do not differ, nor do the terms of a variable that several have.
+    Raises InvalidQuery, which names what differs.
+    """
+    (first, known), *others = studies.items()
+    for site, study in others:
+        asked = [{**_USUAL, **each.query} for each in (known, study)]
+        differs = [x for x in _SAME if _plain(asked[0].get(x)) != _plain(asked[1].get(x))]
+        made = [dict(each.result.get("variables") or {}) for each in (known, study)]
+        differs += [x for x in made[0] if x in made[1] and made[0][x] != made[1][x]]
+        if differs:
+            raise InvalidQuery(
+                f"{first} and {site} differ in {', '.join(differs)}: their studies are about "
+                "different records or columns, and have no sum. Ask both the same."
+            )
 
 
 def require_same_columns(studies: Mapping[str, Study], questions: Mapping[str, Any]) -> None:
@@ -106,4 +133,8 @@ def _unsound(moments: Moments) -> str:
         return "its answer has a scale, a noise or a number of records that cannot be"
     if np.abs(moments.sums - moments.sums.T).max() > _ASYMMETRY * np.abs(moments.sums).max():
         return "its moments are not symmetric"
+    lowest = float(np.linalg.eigvalsh((moments.sums + moments.sums.T) / 2)[0])
+    rounding = _ASYMMETRY * float(np.abs(moments.sums).max())
+    if lowest < -_NOISE * moments.norm(np.eye(q)) - rounding:
+        return "its moments are of no table: a combination of columns has a negative mean square"
     return ""

@@ -22,15 +22,17 @@ from decimal import Decimal
 from hashlib import sha256
 from math import isfinite
 from os import PathLike
-from pathlib import Path
 from sys import float_info
 from typing import Any
 
 from reticent._errors import InvalidQuery
+from reticent._json_file import json_of
 from reticent._schema import Column, Schema
 
 VERSION = 1
+_MEMBERS = {"protocol", "title", "study", "epsilon", "delta", "columns", "sites"}
 _STUDY = {"variables", "main", "where"}
+_COLUMN = {"kind", "bounds", "levels"}
 _SITE = {"epsilon", "bounds", "without", "key"}
 _MOST_DIGITS = 21
 """Digits before the point beyond which a number is written with an exponent (ECMA-262)."""
@@ -60,7 +62,11 @@ class Protocol:
             raise InvalidQuery(f'A protocol is a JSON object with "protocol": {VERSION}.')
         body = {k: v for k, v in content.items() if k != "signatures"}
         found = cls(body, tuple(content.get("signatures") or ()))
-        found._settled()
+        try:
+            found._settled()
+            found.canonical  # noqa: B018 - numbers that are none, and depths that nobody reads
+        except RecursionError:
+            raise InvalidQuery("The protocol is nested too deeply.") from None
         return found
 
     @property
@@ -126,25 +132,20 @@ class Protocol:
 
     def _settled(self) -> None:
         """Raises InvalidQuery where the document cannot be a protocol of a pooled study."""
+        if unknown := set(self.document) - _MEMBERS:
+            raise InvalidQuery(f"A protocol has {', '.join(sorted(_MEMBERS))}, no {min(unknown)}.")
         study, sites = self.document.get("study"), self.document.get("sites")
         columns = self.document.get("columns")
-        if not isinstance(study, Mapping) or not study.get("variables"):
-            raise InvalidQuery('The protocol\'s "study" names its "variables".')
-        if set(study) - _STUDY:
-            raise InvalidQuery(
-                f"A pooled study has {', '.join(sorted(_STUDY))}, not "
-                f"{', '.join(sorted(set(study) - _STUDY))}: filled cells and groups differ by site."
-            )
+        _check_study(study)
         if not isinstance(sites, Mapping) or len(sites) < 2:
             raise InvalidQuery('The protocol\'s "sites" are two or more, by name.')
-        if not isinstance(columns, Mapping):
-            raise InvalidQuery('The protocol\'s "columns" state kinds, bounds and levels.')
+        _check_columns(columns)
         for site, own in sites.items():
             if not isinstance(own, Mapping) or set(own) - _SITE:
                 raise InvalidQuery(f"sites.{site} has only {', '.join(sorted(_SITE))}.")
             _spending(site, own.get("epsilon", self.document.get("epsilon")))
             self._same_bases(site, own)
-        self._stated(columns)
+        self._stated(self.document["columns"])
 
     def _stated(self, columns: Mapping[str, Any]) -> None:
         for text in self.document["study"]["variables"]:
@@ -162,15 +163,32 @@ class Protocol:
                 )
 
 
+def _check_study(study: Any) -> None:
+    named = study.get("variables") if isinstance(study, Mapping) else None
+    if not isinstance(named, list | tuple) or not named:
+        raise InvalidQuery('The protocol\'s "study" names its "variables".')
+    if not all(isinstance(text, str) for text in named):
+        raise InvalidQuery('The protocol\'s "variables" are texts of the formula grammar.')
+    if unknown := set(study) - _STUDY:
+        raise InvalidQuery(
+            f"A pooled study has {', '.join(sorted(_STUDY))}, not {', '.join(sorted(unknown))}: "
+            "filled cells and groups differ by site."
+        )
+
+
+def _check_columns(columns: Any) -> None:
+    if not isinstance(columns, Mapping):
+        raise InvalidQuery('The protocol\'s "columns" state kinds, bounds and levels.')
+    for name, agreed in columns.items():
+        if not isinstance(agreed, Mapping) or set(agreed) - _COLUMN:
+            raise InvalidQuery(f"columns.{name} has only {', '.join(sorted(_COLUMN))}.")
+
+
 def protocol(source: str | PathLike[str] | Mapping[str, Any]) -> Protocol:
     """A protocol from a file of JSON, or a mapping. Raises InvalidQuery, OSError."""
     if isinstance(source, Mapping):
         return Protocol.from_json(source)
-    try:
-        content = json.loads(Path(source).read_text("utf-8"))
-    except ValueError as error:
-        raise InvalidQuery(f"{source} is not JSON: {error}") from error
-    return Protocol.from_json(content)
+    return Protocol.from_json(json_of(source, "a protocol"))
 
 
 def _canonical(value: Any) -> str:

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent._errors import InvalidFormula, InvalidQuery, NotEstimable
-from reticent._pooled.answers import require_addable, require_asked, require_same_columns
+from reticent._json_file import json_of
+from reticent._pooled.answers import (
+    require_addable,
+    require_asked,
+    require_one_question,
+    require_same_columns,
+)
 from reticent._pooled.meta import MetaAnalysis, meta
 from reticent._pooled.moments import SITE, pooled_moments, precise
 from reticent._pooled.protocol import Protocol, protocol
@@ -167,11 +173,12 @@ def pool(sites: Mapping[str, Study], *, weights: str = "people") -> PooledStudy:
 
 def load_pooled(path: str | PathLike[str]) -> PooledStudy:
     """The pooled study that `save` wrote. Raises InvalidQuery, OSError, UnexpectedReply."""
-    content = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+    content = json_of(path, "a pooled study")
+    known = isinstance(content, Mapping) and content.get("format") == FORMAT
+    if not known or not isinstance(content.get("sites"), Mapping):
         raise InvalidQuery(f"{path} holds no pooled study; pooled.save(path) writes one.")
     studies: dict[str, Any] = {name: read(one) for name, one in content["sites"].items()}
-    return pool(studies, weights=content["weights"])
+    return pool(studies, weights=content.get("weights", "people"))
 
 
 def pooled(
@@ -259,6 +266,7 @@ def _addable(sites: Mapping[str, Study]) -> None:
         raise InvalidQuery("A pool has the studies of two sites or more.")
     for name, study in sites.items():
         require_addable(name, study)
+    require_one_question(sites)
     if any(a.release == b.release for a, b in combinations(sites.values(), 2)):
         raise InvalidQuery("One release stands for two sites: its people would count twice.")
     if len({bool(study.result.get("effects")) for study in sites.values()}) > 1:

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON bodies, strictly: UTF-8, no key twice, a bounded depth.
+"""JSON bodies, strictly: UTF-8, no key twice, a bounded depth."""
 
-NaN and Infinity pass here, because every number of a schema refuses them, by the name of its field.
-"""
-
-import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+
+from reticent_server.domain.strict_json import parse
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -40,15 +38,3 @@ class StrictRoute(APIRoute):
             return await handler(StrictRequest(request.scope, request.receive))
 
         return strict
-
-
-def parse(body: bytes) -> Any:
-    """The value of a JSON text. Raises ValueError or RecursionError."""
-    return json.loads(body.decode("utf-8"), object_pairs_hook=_object)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a key twice")
-    return members

@@ -19,6 +19,11 @@ _HEADS = (
 
 FORMAT = "reticent-certificate-1"
 
+MEMBERS = frozenset(
+    ("format", "made_at", "statement", "software", "ledger", "populations", "questions", "replay")
+)
+"""What a certificate says; one that has another member is none."""
+
 STATEMENT = (
     "Replacing one unit of a population (below) by any other, or by none, changes the probability "
     "of any set of replies to all analysts together by a factor of at most exp(ε) but for an event "

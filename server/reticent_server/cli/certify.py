@@ -11,6 +11,7 @@ import typer
 from reticent_server.access.secret_places import place_of
 from reticent_server.cli.common import JsonFlag, command, err, print_json, waiting
 from reticent_server.domain.roles import Act
+from reticent_server.domain.strict_json import parse
 from reticent_server.errors import CuratorError
 from reticent_server.opening import anchors_of, open_books
 from reticent_server.settings import Settings
@@ -58,7 +59,7 @@ def certify(
 def _make(out: Path, names: Sequence[str] | None) -> tuple[Mapping[str, Any], str]:
     from reticent_server.certificate.document import document_of, page_of  # noqa: PLC0415 - takes a second
     from reticent_server.certificate.replay import kinds_of, replayed  # noqa: PLC0415
-    from reticent_server.certificate.signing import fingerprint, sign  # noqa: PLC0415
+    from reticent_server.certificate.signing import CERTIFICATE, fingerprint, sign  # noqa: PLC0415
 
     settings = Settings()
     books, place = open_books(settings), place_of(settings)
@@ -69,7 +70,8 @@ def _make(out: Path, names: Sequence[str] | None) -> tuple[Mapping[str, Any], st
     document = document_of(
         books, replays, problems, books.clock.now().isoformat(timespec="seconds")
     )
-    signed, known = sign(place, json.dumps(document, allow_nan=False).encode()), fingerprint(place)
+    payload, known = json.dumps(document, allow_nan=False).encode(), fingerprint(place)
+    signed = sign(place, payload, CERTIFICATE)
     _write(out.with_name(f"{out.name}.jws"), f"{signed}\n")
     _write(out.with_name(f"{out.name}.md"), page_of(document, known))
     return document, known
@@ -83,9 +85,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def _check(path: Path, key: str | None, *, as_json: bool) -> None:
-    from reticent_server.certificate.signing import opened  # noqa: PLC0415
+    from reticent_server.certificate.signing import CERTIFICATE, opened  # noqa: PLC0415
 
-    payload, fingerprint = opened(_read(path))
+    payload, fingerprint = opened(_read(path), CERTIFICATE)
     if key is not None and key != fingerprint:
         raise CuratorError(f"It is signed with another key: {fingerprint}.")
     document = _certificate(payload)
@@ -101,15 +103,17 @@ def _certificate(payload: bytes) -> Mapping[str, Any]:
     """What somebody has signed, who may be anybody. Raises CuratorError for what is no certificate,
     and for texts that would do something to the terminal they are printed on.
     """
-    from reticent_server.certificate.document import FORMAT  # noqa: PLC0415 - takes a second
+    from reticent_server.certificate.document import FORMAT, MEMBERS  # noqa: PLC0415 - takes a second
 
     try:
-        document: Mapping[str, Any] = json.loads(payload)
+        document: Mapping[str, Any] = parse(payload)
         said = [document["made_at"], *document["ledger"]["problems"]]
         for each in document["replay"]["kinds"]:
             said += [each["kind"], *each["beyond"]]
-        known = document["format"] == FORMAT and all(
-            isinstance(each, str) and each.isprintable() for each in said
+        known = (
+            document["format"] == FORMAT
+            and document.keys() == MEMBERS
+            and all(isinstance(each, str) and each.isprintable() for each in said)
         )
         sound = all(isinstance(each["holds"], bool) for each in document["replay"]["kinds"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -64,7 +64,7 @@ def check(
 @command(Act.SET_POLICY)
 def accept(file: File, dataset: DatasetName, site: Site, as_json: JsonFlag = False) -> None:
     """Check a protocol as `protocol check` does, sign it in its file, and let releases name it."""
-    from reticent_server.certificate.signing import fingerprint, sign  # noqa: PLC0415 - takes a second
+    from reticent_server.certificate.signing import PROTOCOL, fingerprint, sign  # noqa: PLC0415 - takes a second
 
     agreed, settings = _read(file), Settings()
     _signed(agreed)
@@ -73,7 +73,7 @@ def accept(file: File, dataset: DatasetName, site: Site, as_json: JsonFlag = Fal
     key, stated = fingerprint(place), agreed.key(site)
     if stated is not None and stated != key:
         raise CuratorError(f"The protocol says that {site} signs with another key than {key}.")
-    header, _, signature = sign(place, agreed.canonical).split(".")
+    header, _, signature = sign(place, agreed.canonical, PROTOCOL).split(".")
     detached = f"{header}..{signature}"
     books.protocols.accept(agreed, dataset, site, detached, by=user())
     _write(file, agreed, site, detached)
@@ -132,13 +132,13 @@ def _signed(agreed: Agreed) -> dict[str, str]:
     """The fingerprint of the key that signed, by site. Raises CuratorError for a signature that is
     not of this protocol, or by another key than the protocol states.
     """
-    from reticent_server.certificate.signing import opened_detached  # noqa: PLC0415 - takes a second
+    from reticent_server.certificate.signing import PROTOCOL, opened_detached  # noqa: PLC0415 - takes a second
 
     found: dict[str, str] = {}
     for site, text in agreed.signatures:
         if site not in agreed.sites:
             raise CuratorError(f"{site} has signed, and is no site of the protocol.")
-        found[site] = opened_detached(text, agreed.canonical)
+        found[site] = opened_detached(text, agreed.canonical, PROTOCOL)
         if agreed.key(site) not in (None, found[site]):
             raise CuratorError(f"{site} is to sign with another key than {found[site]}.")
     return found

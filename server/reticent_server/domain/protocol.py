@@ -17,6 +17,7 @@ from typing import Any
 
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.schema import Column, Schema
+from reticent_server.domain.strict_json import parse
 from reticent_server.errors import InvalidRequest
 
 VERSION = 1
@@ -30,10 +31,14 @@ _MOST_DIGITS = 21
 _MOST_ZEROS = 6
 """Places after the point of the first digit beyond which it is, too."""
 
+_MEMBERS = frozenset(("protocol", "title", "study", "epsilon", "delta", "columns", "sites"))
+_STUDY = frozenset(("variables", "main", "where"))
+_SITE = frozenset(("epsilon", "bounds", "without", "key"))
+_COLUMN = frozenset(("kind", "bounds", "levels"))
 _TITLE = 80  # characters of a title that a list shows: a line
 _NO_PROTOCOL = (
     'That is no protocol: a JSON object with "protocol": 1, "study", "epsilon", "columns" and '
-    '"sites", as the page on pooled studies describes.'
+    '"sites", each once and with no other members than the page on pooled studies describes.'
 )
 
 
@@ -50,7 +55,7 @@ class Agreed:
     def from_text(cls, text: str | bytes) -> "Agreed":
         """Raises InvalidRequest for what is no protocol."""
         try:
-            content = json.loads(text, parse_constant=_refused)
+            content = parse(text)
             signatures = tuple((s["site"], s["jws"]) for s in content.pop("signatures", ()))
             found = cls(content, signatures)
             sound = found._is_sound()
@@ -121,6 +126,9 @@ class Agreed:
         it has not.
         """
         sites, columns = self.document["sites"], self.document["columns"]
+        known = _only(self.document, _MEMBERS) and _only(self.document["study"], _STUDY)
+        known = known and all(_only(own, _SITE) for own in sites.values())
+        known = known and all(_only(one, _COLUMN) for one in columns.values())
         spent = [self.privacy(site).epsilon for site in sites]
         asked = [text for site in sites for text in self.question(site)["variables"]]
         named = [self.key(site) or "" for site in sites]
@@ -135,7 +143,8 @@ class Agreed:
         texts = [*sites, *columns, *named, *asked, *levels]
         texts += [text for signature in self.signatures for text in signature]
         return (
-            self.document["protocol"] == VERSION
+            known
+            and self.document["protocol"] == VERSION
             and len(sites) > 1
             and all(isfinite(x) for x in (*spent, *bounds, *stated))
             and all(isinstance(text, str) and text.isprintable() for text in texts)
@@ -175,8 +184,9 @@ def _number(x: float) -> str:
     return f"{minus}{text[0]}{fraction}e{point - 1:+d}"
 
 
-def _refused(_constant: str) -> None:
-    raise ValueError("no number of JSON")
+def _only(members: Mapping[str, Any], known: frozenset[str]) -> bool:
+    """Whether it says nothing that no reader of protocols knows: somebody has signed it."""
+    return members.keys() <= known
 
 
 def _names(text: str) -> set[str]:

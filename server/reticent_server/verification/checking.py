@@ -15,6 +15,7 @@ from sys import float_info
 from typing import Any
 
 from reticent_server.chain.entries import digest
+from reticent_server.domain.strict_json import parse
 from reticent_server.pipeline.services import Services
 
 LONGEST = 1_000_000
@@ -46,7 +47,7 @@ def checked(services: Services, text: str) -> ReleaseVerdict:
 def _release(text: str) -> dict[str, Any] | None:
     """None unless it has the members of a release that this page shows."""
     try:
-        document = json.loads(text[: LONGEST + 1])
+        document = parse(text[: LONGEST + 1])
         json.dumps(document, allow_nan=False)
     except (ValueError, RecursionError):
         return None

@@ -15,7 +15,14 @@ from typer.testing import CliRunner, Result
 
 from reticent_server.access.secret_places import SecretsFile, SecretsText
 from reticent_server.access.secrets import create_secrets, secrets_text
-from reticent_server.certificate.signing import fingerprint, opened, sign
+from reticent_server.certificate.signing import (
+    CERTIFICATE,
+    PROTOCOL,
+    fingerprint,
+    opened,
+    opened_detached,
+    sign,
+)
 from reticent_server.cli.certify import certify
 from reticent_server.cli.init import prepare
 from reticent_server.domain.roles import STAFF
@@ -71,7 +78,7 @@ def test_every_page_that_an_answer_names_is_there(run: Run) -> None:
 @pytest.mark.slow
 def test_a_certificate_is_checked_by_whoever_has_the_fingerprint(run: Run) -> None:
     made(run)
-    _, known = opened(Path("c.jws").read_text())
+    _, known = opened(Path("c.jws").read_text(), CERTIFICATE)
     assert known == fingerprint(SecretsFile(Settings().secrets_file))
     assert known in run("--check", "c.jws").stdout
     assert "the key that you named" in run("--check", "c.jws", "--key", known).stdout
@@ -97,7 +104,7 @@ def test_a_changed_certificate_is_refused(run: Run) -> None:
 
 def signed(path: Path, payload: bytes) -> str:
     """By the key of the installation in the directory: anybody may have one."""
-    path.write_text(sign(SecretsFile(Settings().secrets_file), payload))
+    path.write_text(sign(SecretsFile(Settings().secrets_file), payload, CERTIFICATE))
     return str(path)
 
 
@@ -113,14 +120,21 @@ def test_what_was_signed_must_be_a_certificate_and_says_nothing_to_the_terminal(
         document | {"replay": replay},
         document | {"format": "reticent-certificate-0"},
         {k: v for k, v in document.items() if k != "replay"},
+        document | {"protocol": 1},
         [document],
     )
-    for payload in (b"text", b"[" * 50_000, *(json.dumps(each).encode() for each in others)):
+    twice = b'{"made_at": "2020-01-01",' + json.dumps(document).encode()[1:]
+    for payload in (b"text", twice, b"[" * 50_000, *(json.dumps(each).encode() for each in others)):
         result = run("--check", signed(Path("o.jws"), payload))
         assert result.exit_code == 1
         assert "no certificate" in result.stderr
         assert result.stdout == ""
     assert run("--check", signed(Path("o.jws"), json.dumps(document).encode())).exit_code == 0
+    Path("o.jws").write_text(
+        sign(SecretsFile(Settings().secrets_file), json.dumps(document).encode(), PROTOCOL)
+    )
+    result = run("--check", "o.jws")
+    assert (result.exit_code, "something else than a certificate" in result.stderr) == (1, True)
 
 
 @pytest.mark.slow
@@ -139,9 +153,22 @@ def test_the_key_is_made_once_and_kept(tmp_path: Path) -> None:
     place = SecretsFile(tmp_path / "secrets.json")
     create_secrets(place.path)
     first = fingerprint(place)
-    assert first == fingerprint(place) == opened(sign(place, b"text"))[1]
-    assert opened(sign(place, b"text"))[0] == b"text"
+    assert first == fingerprint(place) == opened(sign(place, b"text", CERTIFICATE), CERTIFICATE)[1]
+    assert opened(sign(place, b"text", CERTIFICATE), CERTIFICATE)[0] == b"text"
     assert "signing" not in repr(place.load())
+
+
+@pytest.mark.parametrize("kinds", [(CERTIFICATE, PROTOCOL), (PROTOCOL, CERTIFICATE)])
+def test_what_is_signed_as_one_thing_is_no_other(tmp_path: Path, kinds: tuple[str, str]) -> None:
+    """One key signs both, and a protocol's text is somebody else's."""
+    place = SecretsFile(tmp_path / "secrets.json")
+    create_secrets(place.path)
+    header, payload, signature = sign(place, b"text", kinds[0]).split(".")
+    with pytest.raises(CuratorError, match="something else"):
+        opened(f"{header}.{payload}.{signature}", kinds[1])
+    with pytest.raises(CuratorError, match="something else"):
+        opened_detached(f"{header}..{signature}", b"text", kinds[1])
+    assert opened_detached(f"{header}..{signature}", b"text", kinds[0]) == fingerprint(place)
 
 
 def test_secrets_that_are_not_written_here_must_have_a_key(tmp_path: Path) -> None:
@@ -154,4 +181,4 @@ def test_a_document_may_be_longer_than_tokens_are(tmp_path: Path) -> None:
     place = SecretsFile(tmp_path / "secrets.json")
     create_secrets(place.path)
     long = b"x" * 1_000_000
-    assert opened(sign(place, long))[0] == long
+    assert opened(sign(place, long, CERTIFICATE), CERTIFICATE)[0] == long

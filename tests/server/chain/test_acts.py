@@ -89,12 +89,13 @@ def test_whatever_a_curator_does_is_recorded_and_verified(world: World) -> None:
     load(world.catalog)
     world.catalog.retire("houses", by="cli:carol")
     assert world.sign_ins.end_all("carol", by="cli:root") == 1
-    assert [e.draft.action for e in world.ledger.entries(limit=9)][::-1] == [
+    assert [e.draft.action for e in world.ledger.entries(limit=10)][::-1] == [
         "key.revoke",
         "key.add",
         "grant.revoke",
         "grant.add",
         "principal.revoke",
+        "population.load",
         "dataset.load",
         "version.add",
         "dataset.retire",

@@ -31,6 +31,9 @@ def test_a_release_is_recorded_word_for_word(bench: Bench) -> None:
     document = json.loads(body)
     assert "<strong>Recorded.</strong>" in verdict(bench, body)
     assert "<strong>Recorded.</strong>" in verdict(bench, json.dumps(document, indent=2))
+    twice = body.replace('"result":', '"result":{"value":1000000},"result":', 1)
+    assert json.loads(twice) == document  # whose last one counts
+    assert "<strong>Recorded.</strong>" not in verdict(bench, twice)
     document["result"]["value"] += 1
     changed = verdict(bench, json.dumps(document))
     absent = verdict(bench, json.dumps({**document, "id": "rel_absent"}))
