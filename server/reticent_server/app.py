@@ -4,10 +4,13 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Engine
+
 from reticent_server.access.form_tokens import FormTokens
 from reticent_server.access.identities import Identities
 from reticent_server.access.rates import RateLimits
 from reticent_server.access.secret_places import place_of, source_url
+from reticent_server.database import disposed_on_failure
 from reticent_server.domain.clock import Clock, SystemClock
 from reticent_server.engine.clusters import engine_for
 from reticent_server.engine.sources import Sources
@@ -65,6 +68,11 @@ def build_services(settings: Settings, clock: Clock | None = None) -> Services:
     clock = clock or SystemClock()
     refuse_shared_file(settings.database_url, settings.vault_url)
     engine = ready_engine(settings)
+    with disposed_on_failure(engine):
+        return _services_on(engine, settings, clock)
+
+
+def _services_on(engine: Engine, settings: Settings, clock: Clock) -> Services:
     vault_file = parse_url(settings.vault_url).file
     if vault_file is not None and not vault_file.is_file():
         raise CuratorError("The vault is not ready; run `reticent init` first.")

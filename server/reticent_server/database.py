@@ -114,6 +114,18 @@ def disposing() -> Iterator[None]:
             engine.dispose()
 
 
+@contextmanager
+def disposed_on_failure(engine: Engine) -> Iterator[None]:
+    """Closes an engine's connections where the block, which was to hand it on, fails. None of them
+    may be in use then: the pool closes those alone that have come back.
+    """
+    try:
+        yield
+    except BaseException:
+        engine.dispose()
+        raise
+
+
 def _ping(engine: Engine, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
     """Asks a connection that has been idle whether it is alive; the pool replaces one that is not.
 

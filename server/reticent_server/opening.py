@@ -21,7 +21,7 @@ from reticent_server.access.sign_ins import SignIns
 from reticent_server.catalog.repository import Catalog
 from reticent_server.chain.anchors import Anchor, Anchors
 from reticent_server.chain.repository import is_in
-from reticent_server.database import connect, is_current, reading
+from reticent_server.database import connect, disposed_on_failure, is_current, reading
 from reticent_server.domain.clock import Clock, SystemClock
 from reticent_server.errors import CuratorError
 from reticent_server.ledger.service import Ledger
@@ -34,6 +34,7 @@ _ROLLED_BACK = (
     "none, `reticent ledger accept-rollback` counts all that is left of every budget as spent."
 )
 _NOT_READY = "The database is not ready; run `reticent init` first."
+_OLD = "The database is of another version; run `reticent init` to upgrade it."
 
 
 def open_books(settings: Settings, clock: Clock | None = None, *, older: bool = False) -> Books:
@@ -119,12 +120,12 @@ def anchors_of(settings: Settings) -> list[Anchor]:
 def ready_engine(settings: Settings) -> Engine:
     """The engine of a database that may be served. Raises CuratorError for an older copy."""
     engine = _current_engine(settings)
-    last = None if settings.anchor_file is None else Anchors(settings.anchor_file).last()
-    if last is not None:
-        with reading(engine) as connection:
-            if not is_in(connection, last):
-                engine.dispose()
-                raise CuratorError(_ROLLED_BACK.format(settings.anchor_file))
+    with disposed_on_failure(engine):
+        last = None if settings.anchor_file is None else Anchors(settings.anchor_file).last()
+        if last is not None:
+            with reading(engine) as connection:
+                if not is_in(connection, last):
+                    raise CuratorError(_ROLLED_BACK.format(settings.anchor_file))
     return engine
 
 
@@ -137,9 +138,10 @@ def _current_engine(settings: Settings) -> Engine:
     if parsed.get_backend_name() == "sqlite" and not Path(parsed.database or "").is_file():
         raise CuratorError(_NOT_READY)
     engine = connect(settings.database_url, settings.database_connections)
-    with reading(engine) as connection:
-        if not inspect(connection).has_table("ledger_head"):
-            raise CuratorError(_NOT_READY)
-    if not is_current(engine):
-        raise CuratorError("The database is of another version; run `reticent init` to upgrade it.")
+    with disposed_on_failure(engine):
+        with reading(engine) as connection:
+            if not inspect(connection).has_table("ledger_head"):
+                raise CuratorError(_NOT_READY)
+        if not is_current(engine):
+            raise CuratorError(_OLD)
     return engine

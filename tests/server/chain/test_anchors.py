@@ -123,12 +123,13 @@ def test_an_older_copy_is_refused_by_every_command_but_verify_says_why(
         build_services(anchored)
     with pytest.raises(CuratorError, match="older copy"), open_catalog(anchored):
         pass
-    ledger = open_ledger(anchored)
-    assert ledger.verify() == []
-    heads = [anchor.hash for anchor in Anchors(anchored.anchor_file or Path()).all()]
-    problem, _ = ledger.verify(*heads)
+    with closing(open_ledger(anchored)) as ledger:
+        assert ledger.verify() == []
+        heads = [anchor.hash for anchor in Anchors(anchored.anchor_file or Path()).all()]
+        problem, _ = ledger.verify(*heads)
     assert "anchored head" in problem
-    build_services(installation.settings).engine.close()  # without anchors nobody can know
+    with opened(installation.settings):  # without anchors nobody can know
+        pass
 
 
 def test_an_anchor_is_written_only_where_the_head_has_moved(anchored: Settings) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ import xlsxwriter
 from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
-from reticent_server.app import build_services
 from reticent_server.catalog.schema_file import read_schema
 from reticent_server.cli import dataset
 from reticent_server.cli.init import init
 from reticent_server.errors import CuratorError
+from reticent_server.opening import open_ledger
 from reticent_server.settings import Settings
 from support.databases.vaults import Vault, csv_file
 from support.tables.files import GERMAN
@@ -201,8 +202,8 @@ def test_profile_is_released_once_and_shown(folder: Path) -> None:
     csv_file(folder, "price,grade\n" + "".join(f"{i % 100},a\n" for i in range(2000)))
     run("init")
     load("houses", "--population", "people")
-    ledger = build_services(Settings()).ledger
-    ledger.set_population_cap("people", epsilon=10, delta=1e-5, by="test")
+    with closing(open_ledger(Settings())) as ledger:
+        ledger.set_population_cap("people", epsilon=10, delta=1e-5, by="test")
     with capture_logs():  # by default structlog prints to standard output
         released = run_json("dataset", "profile", "houses", "--epsilon", "2")
     assert released["status"] == "reply"
