@@ -76,12 +76,15 @@ def vars_of(line: Any) -> dict[Any, Any]:
 
 
 def test_the_target_s_errors_are_those_of_a_sample_s_size(small: Any) -> None:
+    """Of 750 of 3,000 records: five of the standard errors of a coefficient, 1/√750, and of its own
+    sandwich, whose relative variance is that of 750 squares x²e², 8/750, by 4.
+    """
     question, whole = linear("small", "small", 750, "y ~ x"), frame()
     target = question.target(question.needed(whole))
     x, y = whole.arrays["x"], whole.arrays["y"]
     assert question.solve is noise_free_fit
-    assert target.coefficients == pytest.approx(np.polyfit(x, y, 1)[::-1], abs=0.05)
-    assert target.standard_errors[1] == pytest.approx(1 / np.sqrt(750), rel=0.1)
+    assert target.coefficients == pytest.approx(np.polyfit(x, y, 1)[::-1], abs=0.2)
+    assert target.standard_errors[1] == pytest.approx(1 / np.sqrt(750), rel=0.3)
 
 
 def test_a_mean_s_target_is_over_the_records_in_use(small: Any) -> None:

@@ -96,7 +96,7 @@ def test_certificates_shift_and_margins_have_sensitivity_one(scale: str, tables:
             data, here, margin, pairs = other, there, margin_, pairs + 1
             seen.add(margin)
     assert pairs == 4 * tables
-    assert len(seen) > 4
+    assert len(seen) > 2
 
 
 def margin_of(part: Any, data: Any) -> Any:

@@ -33,12 +33,15 @@ COLUMNS = (
 
 
 def people(seed: int, log_odds: tuple[float, float, float]) -> Table:
-    """400 records of level a, whose events are as rare as these log odds say."""
+    """400 records of level a, and of each level as many events as these log odds say."""
     rng = seeded(seed)
-    g = rng.choice(3, size=N, p=SHARES)
+    g = np.repeat(range(3), [round(share * N) for share in SHARES])
     x, d = rng.normal(size=N), (rng.random(N) < 0.4) * 1.0
-    y = rng.random(N) < expit(np.array(log_odds)[g] + 0.5 * x + 0.3 * d)
-    return {"x": x, "d": d, "g": g * 1.0, "y": y * 1.0}
+    chance, y = expit(np.array(log_odds)[g] + 0.5 * x + 0.3 * d), np.zeros(N)
+    for level in range(3):
+        own, p = np.flatnonzero(g == level), chance[g == level]
+        y[rng.choice(own, round(p.sum()), replace=False, p=p / p.sum())] = 1.0
+    return {"x": x, "d": d, "g": g * 1.0, "y": y}
 
 
 def facts(table: Table, y: Column) -> DatasetFacts:
@@ -90,7 +93,7 @@ def test_levels_with_events_keep_their_intervals() -> None:
 
 def test_a_plan_knows_it_where_the_profile_says_how_rare_a_level_is() -> None:
     table = people(1, (-2.0, -2.0, -2.0))
-    planned = plan(facts(table, boolean("y")), Glm("y ~ x + d + g", "binomial"), offer(0.7))
+    planned = plan(facts(table, boolean("y")), Glm("y ~ x + d + g", "binomial"), offer(0.5))
     told = [ratio is not None for ratio in planned.forecast["privacy_to_sampling"]]
     assert told == [False, True, True, False, False]
 

@@ -37,6 +37,7 @@ from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from reticent_server.kinds.t_test.kind import TTest
 from support.kinds.named_tests import offer
 from support.kinds.recipes import answer, block_of, facts_of, numeric, released
+from support.seeds import seeded
 
 N = 4000
 LEVELS = ("a", "b", "c", "d")
@@ -65,7 +66,7 @@ def columns(levels: tuple[str, ...]) -> tuple[Column, ...]:
 
 def table(seed: int = 0, n: int = N) -> dict[str, Any]:
     """Columns of LEVELS; every level has records."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     g = rng.integers(0, 4, n) * 1.0
     return {
         "g": g,

@@ -207,11 +207,13 @@ EMPTY_DIRECTIONS = [
 
 
 def test_directions_are_in_the_units_of_the_coefficients() -> None:
-    """What they add up to is the variance of every coefficient."""
-    _, result = fitted(collinear(), numerics(3))
+    """What they add up to is the variance of every coefficient, where noise leaves the last step
+    nothing to go.
+    """
+    _, result = fitted(collinear(), numerics(3), 1e6)
     vectors = np.array([direction["vector"] for direction in result["directions"]])
     se = np.array(result["standard_errors"])
-    np.testing.assert_allclose(np.sum(vectors**2, axis=0), se**2, rtol=0.05)
+    np.testing.assert_allclose(np.sum(vectors**2, axis=0), se**2, rtol=1e-3)
 
 
 @pytest.mark.slow
@@ -292,7 +294,8 @@ def test_noise_dominated_fits_say_so_and_do_not_repeat_themselves() -> None:
     )  # of all terms: near the limit rounding decides which one is estimable
     noise, error = (np.array(result[f"{k}standard_errors"]) for k in ("privacy_", ""))
     assert np.all(noise < error)
-    assert any("dominates" in w or "Not identifiable" in w for w in result["warnings"])
+    assert not any(result["estimable"])
+    assert result["warnings"]
     again = drive(plan.run(), whole(table)).result
     assert again["coefficients"] != result["coefficients"]
 

@@ -30,7 +30,7 @@ from support.kinds.recipes import block_of, outcome
 from support.seeds import seeded
 
 N = 3000
-QUIET = offer(100, 100)
+QUIET = offer(10**6, 100)
 HELD = (0.9, 0.99)  # of 600 intervals of level .95: chances below 10⁻⁶ outside (binomial)
 
 

@@ -15,7 +15,7 @@ from support.kinds.named_tests import offer, people, people_facts
 from support.kinds.recipes import block_of, facts_of, outcome
 
 N = 2000
-QUIET = offer(100, 100)
+QUIET = offer(10**6, 100)
 
 
 def ask(query: Synthetic, privacy: Any = QUIET) -> Any:

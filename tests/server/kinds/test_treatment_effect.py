@@ -208,7 +208,8 @@ def test_balance_and_overlap_are_those_of_the_table() -> None:
     (centre, scale), A, x = plan.locations[0], t["a"] == 1, t["x"]
     assert found.balance.before[0] == pytest.approx((x[A].mean() - x[~A].mean()) / scale, abs=0.01)
     assert abs(centre) < 0.1
-    assert max(map(abs, found.balance.after)) < 0.02
+    # fitted weights leave .012 between groups of 2,000 (over tables); five of it
+    assert max(map(abs, found.balance.after)) < 0.06
     assert found.numbers == pytest.approx([np.sum(~A), np.sum(A)], abs=0.5)
     assert sum(found.overlap.treated) == pytest.approx(np.sum(A), abs=0.5)
     assert found.effective_numbers[1] < np.sum(A)

@@ -216,7 +216,7 @@ def test_values_are_those_of_a_loop_over_persons(text: str) -> None:
     values, missing = person_values(feature(text), rows, slots, 200)
     reference = REFERENCES[text]
     wanted = [reference(x[slots == k].tolist(), t[slots == k].tolist()) for k in range(200)]
-    np.testing.assert_allclose(values, wanted, rtol=1e-15)
+    np.testing.assert_allclose(values, wanted, rtol=1e-15, atol=1e-14)  # roundings of a sum of 5
     assert not missing.any()
 
 

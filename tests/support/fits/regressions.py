@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers of the regression's tests: designs, tables, and a driver through the real mechanisms."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -129,6 +129,28 @@ def of_step(step: Step, block: Block) -> Block:
     return Block(block.start, len(index), columns, missing)
 
 
+Telling = Callable[[Step, tuple[Released, ...]], tuple[Released, ...]]
+
+
+def as_released(step: Step, released: tuple[Released, ...]) -> tuple[Released, ...]:
+    return released
+
+
+def farther(way: float) -> Telling:
+    """Of the last step a score as if the solution were `way` away from where the steps before have
+    led, in the first direction of the whitened space.
+    """
+
+    def told(step: Step, released: tuple[Released, ...]) -> tuple[Released, ...]:
+        if not step.label.startswith("newton step") or len(released) < 3:
+            return released
+        score, jacobian, *others = released
+        moved = replace(score, values=score.values + way * jacobian.values[:, 0])
+        return moved, jacobian, *others
+
+    return told
+
+
 @dataclass
 class Trace:
     """A driven recipe: its result, and each step with what was released."""
@@ -138,8 +160,8 @@ class Trace:
     released: list[tuple[Released, ...]]
 
 
-def drive(recipe: Recipe, block: Block) -> Trace:
-    """Runs a recipe through the real mechanisms."""
+def drive(recipe: Recipe, block: Block, told: Telling = as_released) -> Trace:
+    """Runs a recipe through the real mechanisms. told: what it is told of a step's releases."""
     steps: list[Step] = []
     sent: list[tuple[Released, ...]] = []
     try:
@@ -148,7 +170,7 @@ def drive(recipe: Recipe, block: Block) -> Trace:
             released = drive_step(step, block)
             steps.append(step)
             sent.append(released)
-            step = recipe.send(released)
+            step = recipe.send(told(step, released))
     except StopIteration as stop:
         return Trace(replied(stop.value), steps, sent)
 

@@ -24,7 +24,7 @@ from support.kinds.recipes import block_of, facts_of, outcome
 from support.seeds import seeded
 
 N = 3000
-QUIET = offer(100, 100)
+QUIET = offer(10**6, 100)
 BUSY = offer(1)
 LEVEL = (0.015, 0.09)  # of 600 p-values: chances below 10⁻⁶ outside (binomial)
 METHODS = ("pearson", "spearman", "kendall")

@@ -15,7 +15,7 @@ from support.kinds.named_tests import facts, offer
 from support.kinds.recipes import block_of, numeric, outcome
 from support.seeds import seeded
 
-QUIET, BUSY = offer(100, 100), offer(1)
+QUIET, BUSY = offer(10**6, 100), offer(1)
 NOTHING = (-1.0, 1.0)  # an interval that claims nothing
 
 

@@ -20,7 +20,7 @@ from support.kinds.named_tests import offer, people, people_facts
 from support.kinds.recipes import block_of, outcome
 
 N = 4000
-QUIET = offer(100, 100)
+QUIET = offer(10**6, 100)
 QUERIES = {
     "t_test": lambda where: TTest("y", "g", ("a", "b"), where=where),
     "t_test, paired": lambda where: TTest(columns=("y", "m"), paired=True, where=where),
