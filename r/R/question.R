@@ -63,6 +63,7 @@ from_family <- function(fields) {
 
 # age ~ sex as a column and a group, Surv(time, event) ~ group + strata(s) as follow-up; an empty right side is 1.
 from_formula <- function(fields) {
+  for (name in names(fields)) if (inherits(fields[[name]], "formula")) fields[[name]] <- without_libraries(fields[[name]])
   place <- Find(function(each) each %in% names(fields), c("column", "time"))
   formula <- if (!is.null(place)) fields[[place]]
   if (!inherits(formula, "formula")) return(fields)
@@ -73,7 +74,7 @@ from_formula <- function(fields) {
     right <- right[[2]]
   }
   group <- deparse1(right)
-  if (group != "1") fields[[if (place == "time") "by" else "group"]] <- gsub("^(C|factor)\\((.*)\\)$", "\\2", group)
+  if (group != "1") fields[[if (place == "time") "by" else "group"]] <- gsub("^(C|(as\\.)?factor)\\((.*)\\)$", "\\3", group)
   left <- formula[[2]]
   if (place == "column") {
     fields$column <- deparse1(left)
@@ -83,6 +84,14 @@ from_formula <- function(fields) {
     fields$event <- deparse1(left[[3]])
   }
   fields
+}
+
+# survival::Surv(t, d) as Surv(t, d).
+without_libraries <- function(part) {
+  if (!is.call(part)) return(part)
+  if (identical(part[[1]], quote(`::`))) return(part[[3]])
+  for (at in seq_along(part)) if (is.call(part[[at]])) part[[at]] <- without_libraries(part[[at]])
+  part
 }
 
 # cluster = ~state as sandwich::vcovCL has it, two-way ~state + year; strata and weights as survey::svydesign has
@@ -105,5 +114,6 @@ from_cluster <- function(fields) {
 # R's spelling in the server's: factor(g) is C(g), a power in I() has two stars.
 formula_text <- function(formula) {
   text <- paste(deparse(formula, width.cutoff = 500L), collapse = " ")
-  gsub("^", "**", gsub("\\bfactor\\(", "C(", text), fixed = TRUE)
+  text <- gsub("(?<![A-Za-z0-9._])(?:[A-Za-z][A-Za-z0-9.]*::)?(as\\.)?factor\\(", "C(", text, perl = TRUE)
+  gsub("^", "**", text, fixed = TRUE)
 }

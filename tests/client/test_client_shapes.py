@@ -34,7 +34,7 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
     (
         lambda d: smf.ols(("np.log(price) ~ C(zone, Treatment(reference='b')) + "
             "I(grade**2)"), d).fit(cov_type="HC1"),
-        LS | R2 | {"formula": "log(price) ~ C(zone, ref='b') + I(grade**2)"},
+        LS | R2 | {"formula": "np.log(price) ~ C(zone, Treatment(reference='b')) + I(grade**2)"},
     ),
     (
         lambda d: smf.ols("price ~ grade - 1", d, subset="new == 1").fit(disp=0, maxiter=100),

@@ -54,6 +54,13 @@ test_that("a formula names a column and a group, or a follow-up", {
   expect_error(reticent:::question_body(houses, "t_test", list(column = ~sex), 1), "two sides")
 })
 
+test_that("formulas are sent as people type them", {
+  expect_equal(reticent:::formula_text(y ~ as.factor(g) + factor(h) + I(x^2)), "y ~ C(g) + C(h) + I(x**2)")
+  body <- reticent:::question_body(houses, "log_rank", list(time = survival::Surv(days, died) ~ as.factor(arm) + survival::strata(site)), 1)
+  expect_equal(body$query, list(kind = "log_rank", time = "days", strata = "site", by = "arm", event = "died"))
+  expect_equal(sent(formula = y ~ splines::bs(x, df = 5))$formula, "y ~ bs(x, df = 5)")
+})
+
 test_that("what is wrong with a call is not told as a lost network", {
   told <- expect_error(reticent:::call_server(houses$client, "POST", "/v1/releases", list(query = list(family = quote(f(x))))), class = "reticent_invalid_query")
   expect_match(conditionMessage(told), "family is a call")

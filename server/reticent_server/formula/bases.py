@@ -2,23 +2,31 @@
 """Bases of several columns: poly(value, order) and bs(value, knots=[k1, …], degree=3).
 
     basis   := "poly" "(" value "," order ")"
-             | "bs" "(" value "," "knots" "=" knots ["," "degree" "=" degree] ")"
-    knots   := "[" [number {"," number}] "]"
+             | "bs" "(" value "," ("knots" "=" knots | "df" "=" df) ["," "degree" "=" degree] ")"
+    knots   := "[" [number {"," number}] "]" | ["c"] "(" [number {"," number}] ")"
 
 Both are made on the value's interval over the declared bounds, never on data: Legendre polynomials
 of the orders 1..order, and B-splines with the interval's ends as boundary knots, the first left out
-(they add up to 1, as in R's bs without intercept). Knots are public numbers of the formula.
+(they add up to 1, as in R's bs without intercept). Knots are public numbers of the formula. df
+stands for df − degree knots at even quantiles of the released profile, without one at even places
+between the bounds: functions of public numbers, which the term's name says.
 """
 
 from itertools import pairwise
+from math import floor, log10
 
-from reticent_server.domain.design import Apply, Expression
+import numpy as np
+
+from reticent_server.domain.design import Apply, Expression, Term
+from reticent_server.fitting.public.standardise import term_atoms
 from reticent_server.formula.intervals import Interval, interval
 from reticent_server.formula.labels import label, spelled
 from reticent_server.formula.tokens import Cursor, Token
 from reticent_server.formula.values import is_call, parse_value
 
 DEGREE, LARGEST_DEGREE = 3, 5
+# of a knot's place relative to the bounds' distance: rounding moves it by less than 1 % of that
+_DIGITS = 3
 Functions = tuple[tuple[str, Expression], ...]
 
 
@@ -48,12 +56,17 @@ def _poly(cursor: Cursor, value: Expression, ends: Interval) -> tuple[str, list[
 
 
 def _bs(cursor: Cursor, value: Expression, ends: Interval) -> tuple[str, list[Apply]]:
-    _word(cursor, "knots")
-    knots, degree = _knots(cursor, ends), DEGREE
+    start, by_df = cursor.token, cursor.at_word("df")
+    _word(cursor, "df" if by_df else "knots")
+    most = cursor.limits.max_knots + LARGEST_DEGREE
+    df, knots = (_whole(cursor, most, "df"), []) if by_df else (0, _knots(cursor, ends))
+    degree = DEGREE
     if cursor.at(","):
         cursor.advance()
         _word(cursor, "degree")
         degree = _whole(cursor, LARGEST_DEGREE, "degree")
+    if by_df:
+        knots = _placed(cursor, value, ends, df - degree, start)
     lower, upper = ends
     basis = (*[lower] * (degree + 1), *knots, *[upper] * (degree + 1))
     functions = range(1, len(knots) + degree + 1)
@@ -62,10 +75,33 @@ def _bs(cursor: Cursor, value: Expression, ends: Interval) -> tuple[str, list[Ap
     return f"bs({label(value)}, knots=[{shown}], degree={degree})", calls
 
 
+def _placed(
+    cursor: Cursor, value: Expression, ends: Interval, count: int, start: Token
+) -> list[float]:
+    """Knots at even quantiles of the profile, or between the bounds; short to write."""
+    most = cursor.limits.max_knots
+    if not 0 <= count <= most:
+        cursor.fail(f"use a df from the degree to {most} more than it", start)
+    lower, upper = ends
+    shares = np.arange(1, count + 1) / (count + 1)
+    term = Term("", (value,), lower, upper)
+    atoms = term_atoms(term, cursor.profile) if cursor.profile else None
+    places = lower + (upper - lower) * shares if atoms is None else atoms.quantiles(shares.tolist())
+    digits = _DIGITS - 1 - floor(log10(upper - lower))
+    knots = [round(float(place), digits) + 0.0 for place in places]
+    if any(low >= high for low, high in pairwise((lower, *knots, upper))):
+        cursor.fail("the released quantiles tie: write knots=[…] in place of df=", start)
+    return knots
+
+
 def _knots(cursor: Cursor, ends: Interval) -> list[float]:
-    cursor.expect("[")
+    if cursor.at_word("c"):
+        cursor.advance()
+    opening = "(" if cursor.at("(") else "["
+    closing = {"(": ")", "[": "]"}[opening]
+    cursor.expect(opening)
     start, knots = cursor.token, list[float]()
-    while not cursor.at("]"):
+    while not cursor.at(closing):
         if knots:
             cursor.expect(",")
         knots.append(cursor.number("write the knots as numbers, such as knots=[1, 2.5]"))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Categorical factors of a formula: which levels, in which groups, by which contrast.
 
-    category := "C" "(" (column | part | group) ["," ("ref" "=" level | contrast)] ")" | group
-    contrast := "Sum" | "Helmert" | "Treatment"
+    category := ("C" | "factor" | "as.factor")
+                "(" (column | part | group) ["," (reference level | contrast)] ")" | group
+    contrast := "Sum" | "Helmert" | "Treatment" ["(" [reference] level ")"]
+    reference := ("ref" | "reference") "="
     group    := "merge" "(" column {"," name "=" levels} ")"
               | "lump" "(" column "," ("keep" "=" levels | "n" "=" number)
                 ["," "other" "=" level] ")"
@@ -31,7 +33,8 @@ from reticent_server.formula.tokens import Cursor, Token
 from reticent_server.formula.values import is_call, parse_call
 from reticent_server.numerics.calendar import months_of, year_of
 
-_GROUPS = ("merge", "lump")
+_FACTORS, _GROUPS = ("C", "factor", "as.factor"), ("merge", "lump")
+_REFERENCE = ("ref", "reference")
 _OTHER = "other"
 _NO_PROFILE = (
     "lump(…, n=) takes the most frequent levels from the profile, and this column has no shares "
@@ -42,12 +45,12 @@ _NO_PROFILE = (
 
 def is_category(cursor: Cursor) -> bool:
     """Whether a factor with levels starts here that is written as a call."""
-    return is_call(cursor) and any(map(cursor.at_word, ("C", *_GROUPS)))
+    return is_call(cursor) and any(map(cursor.at_word, (*_FACTORS, *_GROUPS)))
 
 
 def parse_category(cursor: Cursor) -> Factor:
     """The factor that is written here as a call."""
-    if not cursor.at_word("C"):
+    if not any(map(cursor.at_word, _FACTORS)):
         return _within_limits(cursor, _group(cursor), cursor.token)
     cursor.advance()
     with cursor.nested():
@@ -73,11 +76,8 @@ def plain_category(cursor: Cursor, column: Column, start: Token) -> Factor:
 def _coded(cursor: Cursor, factor: Factor) -> Factor:
     """What stands after the comma of C(…, ): a reference or a contrast."""
     start = cursor.token
-    if cursor.at_word("ref"):
-        cursor.advance()
-        cursor.expect("=")
-        start = cursor.token
-        return _referred(cursor, factor, start, _level(cursor))
+    if any(map(cursor.at_word, _REFERENCE)):
+        return _referred(cursor, factor)
     if start.kind != "name" or start.quoted or start.text not in CONTRASTS:
         cursor.fail(
             f'write ref="level" or one of {", ".join(CONTRASTS)} after the comma, or leave the '
@@ -85,6 +85,11 @@ def _coded(cursor: Cursor, factor: Factor) -> Factor:
         )
     cursor.advance()
     if start.text == "Treatment":
+        if cursor.at("("):
+            with cursor.nested():
+                cursor.advance()
+                factor = _referred(cursor, factor)
+                cursor.expect(")")
         return factor
     inner = (
         factor.label.removeprefix("C(").removesuffix(")")
@@ -94,13 +99,15 @@ def _coded(cursor: Cursor, factor: Factor) -> Factor:
     return replace(factor, label=f"C({inner}, {start.text})", contrast=CONTRASTS[start.text])
 
 
-def _referred(cursor: Cursor, factor: Factor, start: Token, text: str) -> Factor:
-    """The factor with that level as its reference: the first of its levels."""
+def _referred(cursor: Cursor, factor: Factor) -> Factor:
+    """The factor with the level that stands here as its reference: the first of its levels."""
+    if any(map(cursor.at_word, _REFERENCE)):
+        cursor.advance()
+        cursor.expect("=")
+    start, text = cursor.token, _level(cursor)
     first = tuple(level for level in factor.levels if level.text == text)
     if not first:
-        cursor.fail(
-            "the level after ref= is not one of the column's levels, or where excludes it", start
-        )
+        cursor.fail("the reference is not one of the column's levels, or where excludes it", start)
     return replace(factor, levels=first + tuple(v for v in factor.levels if v.text != text))
 
 

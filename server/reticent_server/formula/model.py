@@ -2,16 +2,17 @@
 """The model algebra: `y ~ terms` multiplied out into a list of terms.
 
     formula := value "~" sum                     sum     := [sign] item {sign item}
-    item    := "0" | "1" | crossing              crossing := interaction {"*" interaction}
-    interaction := factor {":" factor}
-    factor  := "(" sum ")" | category | basis | person | value
+    item    := "0" | "1" | crossing      crossing := interaction {("*" | "/") interaction}
+    interaction := factor {(":" | "%in%") factor}
+    factor  := "(" sum ")" [("**" | "^") number] | category | basis | person | value
     category := C(column) | C(column, ref="level") | C(column, Sum) | merge(…) | lump(…)
                 (formula.categories)
     person  := mean(value), of a person's rows that are in use
     basis   := poly(value, order) | bs(value, knots=[…] [, degree=…])
 
 `0` and `1` stand at the top level only. The semantics are Wilkinson & Rogers' (1973), as in R:
-a*b is a + b + a:b, a:a is a, a repeated term counts once, and `-` takes a term out.
+a*b is a + b + a:b, a/b is a + a:b, (a+b)**2 has the products of up to two, a:a is a, a repeated
+term counts once, and `-` takes a term out; `+ -1` is `- 1`.
 """
 
 from dataclasses import dataclass
@@ -56,14 +57,14 @@ class ModelParser:
         Raises InvalidFormula, which says where and what to write instead."""
         response = self._response()
         terms = self._sum(top=True)
-        self._cursor.expect_end("use + - * : and brackets only, or leave the rest out")
+        self._cursor.expect_end("use + - * / : and brackets only, or leave the rest out")
         ordered = sorted(terms.values(), key=len)
         return Model(response, tuple(ordered), self._intercept)
 
     def parse_terms(self) -> list[tuple[Factor, ...]]:
         """The terms of a text without response and intercept, such as `C(g)`, `log(x)` or `x*g`."""
         terms = self._sum()
-        self._cursor.expect_end("use + - * : and brackets only, or leave the rest out")
+        self._cursor.expect_end("use + - * / : and brackets only, or leave the rest out")
         return list(terms.values())
 
     def _response(self) -> Expression:
@@ -108,6 +109,8 @@ class ModelParser:
                 return terms
             self._check_number_of(terms)
             sign = cursor.advance().text
+            if sign == "+" and cursor.at("-"):
+                sign = cursor.advance().text
 
     def _set_intercept(self, sign: str) -> None:
         value = self._cursor.token.text
@@ -120,22 +123,51 @@ class ModelParser:
 
     def _crossing(self) -> _Terms:
         terms = self._interaction()
-        while self._cursor.at("*"):
-            self._cursor.advance()
+        while self._cursor.at("*", "/"):
+            nested = self._cursor.advance().text == "/"
             right = self._interaction()
-            both = self._multiply(terms, right)
-            terms = terms | _without(right, terms)
+            both = self._multiply(self._product(terms) if nested else terms, right)
+            if not nested:
+                terms = terms | _without(right, terms)
             terms = terms | _without(both, terms)
             self._check_number_of(terms)
         return terms
 
     def _interaction(self) -> _Terms:
         terms = self._factor()
-        while self._cursor.at(":"):
-            self._cursor.advance()
+        while self._cursor.at(":", "%"):
+            self._multiplied()
             terms = self._multiply(terms, self._factor())
             self._check_number_of(terms)
         return terms
+
+    def _multiplied(self) -> None:
+        """Reads ":" or "%in%", which say the same."""
+        if self._cursor.advance().text == ":":
+            return
+        if not self._cursor.at_word("in"):
+            self._cursor.fail("write %in%, or ':'")
+        self._cursor.advance()
+        self._cursor.expect("%")
+
+    def _product(self, terms: _Terms) -> _Terms:
+        """All factors of the terms, multiplied: what a right side is nested in."""
+        first, *others = ({key: factors} for key, factors in terms.items())
+        for other in others:
+            first = self._multiply(first, other)
+        return first
+
+    def _power(self, terms: _Terms) -> _Terms:
+        """The products of up to as many of the terms as the exponent says."""
+        start, most = self._cursor.advance(), self._cursor.limits.max_factors
+        exponent = self._cursor.number("write a whole number after the power")
+        if not (exponent.is_integer() and 1 <= exponent <= most):
+            self._cursor.fail(f"use a whole power from 1 to {most}", start)
+        found = terms
+        for _ in range(int(exponent) - 1):
+            found = found | _without(self._multiply(found, terms), found)
+            self._check_number_of(found)
+        return found
 
     def _factor(self) -> _Terms:
         cursor, start = self._cursor, self._cursor.token
@@ -144,6 +176,8 @@ class ModelParser:
                 cursor.advance()
                 terms = self._sum()
                 cursor.expect(")")
+            if cursor.at("**", "^"):
+                terms = self._power(terms)
         else:
             factor = self._leaf()
             terms = {frozenset((factor.key,)): (factor,)}
@@ -155,9 +189,16 @@ class ModelParser:
         cursor = self._cursor
         if cursor.token.kind == "number":
             cursor.fail("write 0 and 1 as terms of their own, outside brackets, for the intercept")
+        if cursor.at("."):
+            cursor.fail("name the columns: '.' would spend on every one that is declared")
         if cursor.token.kind != "name":
             cursor.fail("write a column, a function of a column, or C(column)")
         if is_call(cursor):
+            if cursor.at_word("offset"):
+                cursor.fail(
+                    'leave offset(...) out, and name its column in the field offset="t"; for '
+                    'offset(log(t)) that is the field exposure="t"'
+                )
             if is_category(cursor):
                 return parse_category(cursor)
             if is_basis(cursor):

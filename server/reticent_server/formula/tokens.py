@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splits text into tokens of a closed, ASCII alphabet, and walks over them.
 
-Only what stands in quotes or backticks may hold other printable characters: it is compared with
-declared names and never shown.
+The library of a function, as in np.log(x) and splines::bs(x), is read over. Only what stands in
+quotes or backticks may hold other printable characters: it is compared with declared names and
+never shown.
 """
 
 import re
@@ -24,11 +25,12 @@ Place = str
 _TOKEN = re.compile(
     r"""(?P<blank>[ \t\r\n]+)
       | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-      | (?P<name>[A-Za-z_][A-Za-z0-9_.]*)
+      | (?:(?:(?:np|numpy)\.|[A-Za-z][A-Za-z0-9.]{0,40}::)(?=[A-Za-z_][A-Za-z0-9_.]*\())?
+        (?P<name>[A-Za-z_][A-Za-z0-9_.]*)
       | `(?P<backticked>[^`]+)`
       | "(?P<double>[^"]*)"
       | '(?P<single>[^']*)'
-      | (?P<operator>\*\*|==|!=|<=|>=|[-~+*:(),<>/=^|&!%\[\]{}])""",
+      | (?P<operator>\*\*|==|!=|<=|>=|[-~+*:(),<>/=^|&!%\[\]{}.])""",
     re.VERBOSE,
 )
 _KINDS: dict[str, Kind] = {

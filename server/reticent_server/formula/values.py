@@ -18,13 +18,15 @@ FUNCTIONS: dict[str, FunctionName] = {
 
 
 def parse_value(cursor: Cursor) -> Expression:
-    """value := atom ["**" number], with atom a column, a function call or a bracketed value."""
+    """value := atom [("**" | "^") number], with atom a column, a function call or a bracketed
+    value.
+    """
     argument = _atom(cursor)
-    if not cursor.at("**"):
+    if not cursor.at("**", "^"):
         return argument
     cursor.advance()
     exponent = cursor.number("write a number as the exponent")
-    if cursor.at("**"):
+    if cursor.at("**", "^"):
         cursor.fail("put brackets around the inner power")
     return Apply("square", argument) if exponent == 2 else Apply("power", argument, exponent)
 
@@ -72,11 +74,47 @@ def parse_call(cursor: Cursor) -> Expression:
 def _bracketed(cursor: Cursor) -> Expression:
     with cursor.nested():
         cursor.expect("(")
-        value = parse_value(cursor)
+        value = _line(cursor)
         if not cursor.at(")"):
-            cursor.fail("only one column, functions and powers can stand in brackets; write ')'")
+            cursor.fail("only one column, functions, powers and numbers can stand in brackets")
         cursor.advance()
     return value
+
+
+def _line(cursor: Cursor) -> Expression:
+    """line := [number ("+" | "*")] value {("*" | "/") number} {("+" | "-") number}: a value that is
+    scaled and shifted by numbers, such as I(x/1000) and log(x + 1).
+    """
+    number, before = 0.0, ""
+    if cursor.token.kind == "number":
+        number = cursor.number("write a number")
+        if not cursor.at("+", "*"):
+            cursor.fail("write '+' or '*' and a column after a number (1/x is I(x**-1))")
+        before = cursor.advance().text
+    value = parse_value(cursor)
+    if before == "*":
+        value = _scaled(cursor, value, 1 / number if number else 0.0)
+    while cursor.at("*", "/"):
+        divides = cursor.advance().text == "/"
+        by = cursor.number("write a number here: columns are multiplied as terms, x1:x2")
+        value = _scaled(cursor, value, by if divides or not by else 1 / by)
+    if before == "+":
+        value = Apply("shift", value, -number)
+    while cursor.at("+", "-"):
+        sign = -1.0 if cursor.advance().text == "+" else 1.0
+        added = cursor.number(
+            "write a number here: a term has one column. Write a + b as terms of their own, or "
+            "ask the curator for a derived column"
+        )
+        value = Apply("shift", value, sign * added + 0.0)
+    return value
+
+
+def _scaled(cursor: Cursor, value: Expression, by: float) -> Expression:
+    """The value divided by a number, in the grammar's own spelling: scale(x, at=0, by=1000)."""
+    if by <= 0:
+        cursor.fail("multiply and divide by numbers above 0")
+    return Apply("divide", Apply("shift", value, 0.0), by)
 
 
 def _center(cursor: Cursor) -> Expression:

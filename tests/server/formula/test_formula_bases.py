@@ -30,6 +30,13 @@ def names(formula: str, schema: Schema) -> list[str]:
             "bs(a, knots=[-.5,0,+.5])",
             [f"bs(a, knots=[-0.5, 0, 0.5], degree=3)[{k + 1}]" for k in range(6)],
         ),
+        ("bs(a, knots=c(0), degree=1)", [f"bs(a, knots=[0], degree=1)[{k}]" for k in (1, 2)]),
+        ("bs(a, knots=(0), degree=1)", [f"bs(a, knots=[0], degree=1)[{k}]" for k in (1, 2)]),
+        ("splines::bs(zero, df=4)", [f"bs(zero, knots=[5], degree=3)[{k}]" for k in (1, 2, 3, 4)]),
+        (
+            "bs(zero, df=3, degree=1)",
+            [f"bs(zero, knots=[3.3, 6.7], degree=1)[{k}]" for k in (1, 2, 3)],
+        ),
         ("poly(a, 1):b", ["poly(a, 1)[1]:b"]),
         ("h*poly(a, 1)", ["h[1]", "poly(a, 1)[1]", "h[1]:poly(a, 1)[1]"]),
         ("poly(a, 1) + poly( a , 1 ) - poly(x1, 2)", ["poly(a, 1)[1]"]),
@@ -90,6 +97,9 @@ def test_they_span_what_powers_span(schema: Schema) -> None:
         ("bs(a, 3)", "write knots="),
         ("bs(a, degree=3)", "write knots="),
         ("bs(a, knots=0)", r"write '\['"),
+        ("bs(a, df=2)", "a df from the degree to 20 more"),
+        ("bs(a, df=26)", "whole df from 1 to 25"),
+        ("bs(a, knots=c(0]", "write ','"),
         ("bs(a, knots=[0)", "write ','"),
         ("bs(a, knots=[0 .5])", "write ','"),
         ("bs(a, knots=[0,])", "knots as numbers"),
@@ -140,3 +150,15 @@ def test_centre_and_scale_come_from_the_profile(schema: Schema) -> None:
     assert found is not None
     assert found.centre == pytest.approx(0.0, abs=0.02)
     assert found.scale == pytest.approx((2 / 3) / 1.349, rel=0.05)
+
+
+def test_knots_of_df_are_quantiles_of_the_released_profile(schema: Schema) -> None:
+    """As R's bs has them of the data: here of public quantiles, rounded to what the name says."""
+    quantiles = tuple(10 * p**2 for p in PROFILE_PROBABILITIES)
+    profile = Profile({"zero": ColumnProfile(quantiles=quantiles)})
+    design = parse_formula("y ~ bs(zero, df=5)", schema, profile=profile)
+    knots = [float(k) for k in design.terms[0].name.split("[")[1].split("]")[0].split(", ")]
+    assert knots == pytest.approx([10 / 9, 40 / 9], abs=0.15)
+    tied = Profile({"zero": ColumnProfile(quantiles=(0.0,) * len(quantiles))})
+    with pytest.raises(InvalidFormula, match="the released quantiles tie"):
+        parse_formula("y ~ bs(zero, df=5)", schema, profile=tied)

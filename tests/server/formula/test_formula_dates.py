@@ -120,7 +120,7 @@ def test_a_scaled_column_is_what_its_name_says() -> None:
         ('days_since(sold, "2014-02-30")', "position 22 of the formula: write a date that"),
         ("scale(x, by=0)", "position 12 of the formula: give a scale above 0"),
         ("center(x, by=1)", r"write '\)'"),
-        ("scale(log(x, at=1))", "only one column, functions and powers"),
+        ("scale(log(x, at=1))", "only one column, functions, powers and numbers"),
         ("center(x, at=a)", "write a number after at="),
         ("C(scale(x))", "unknown column"),
     ],

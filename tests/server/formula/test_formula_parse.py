@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each piece of the model language means, and the sentence of each refusal."""
 
+import numpy as np
 import pytest
 
+from reticent.results.design import Design as FittedDesign
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.design import Apply, ColumnValue, Design, Indicator, Term
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column, Schema
 from reticent_server.domain.schema import ColumnKind as Kind
+from reticent_server.domain.steps import Block
 from reticent_server.errors import InvalidFormula, InvalidQuery, ReticentError
 from reticent_server.formula import Limits, mask_design, parse_formula
 from reticent_server.kinds.study.kind import KIND as STUDY
 from reticent_server.kinds.study.kind import Study
+from reticent_server.numerics.evaluate import evaluate_term
 
 
 def names(text: str, schema: Schema) -> list[str]:
@@ -53,10 +57,43 @@ def names(text: str, schema: Schema) -> list[str]:
         ("log + log(log)", ["Intercept", "log", "log(log)"]),
         ("I(x1**2) + I((a ** 2) ** 1.5)", ["Intercept", "I(x1**2)", "I((a**2)**1.5)"]),
         ("sqrt(x2**3) + I(x2**-1)", ["Intercept", "sqrt(x2**3)", "I(x2**-1)"]),
+        # As people type them, in patsy's and in R's spelling.
+        ("a + -1", ["a"]),
+        ('C(g, Treatment("v"))', ["Intercept", "C(g)[u]", "C(g)[w]"]),
+        ("C(g, Treatment(reference='v'))", ["Intercept", "C(g)[u]", "C(g)[w]"]),
+        ('C(g, reference="v")', ["Intercept", "C(g)[u]", "C(g)[w]"]),
+        ("as.factor(g) + factor(b)", ["Intercept", "C(g)[v]", "C(g)[w]", "C(b)[1]"]),
+        ("(a + x1)**2", ["Intercept", "a", "x1", "a:x1"]),
+        ("(a + b + x1)^2", ["Intercept", "a", "b", "x1", "a:b", "a:x1", "b:x1"]),
+        ("a/x1", ["Intercept", "a", "a:x1"]),
+        ("(a + b)/x1", ["Intercept", "a", "b", "a:b:x1"]),
+        ("h/x1", ["Intercept", "h[1]", "h[0]:x1", "h[1]:x1"]),
+        ("a + x1 %in% a", ["Intercept", "a", "x1:a"]),
+        ("np.log(x2) + base::exp(a)", ["Intercept", "log(x2)", "exp(a)"]),
+        ("log(zero + 1)", ["Intercept", "log(center(zero, at=-1))"]),
+        ("log(1 + zero)", ["Intercept", "log(center(zero, at=-1))"]),
+        ("I(a*2) + I(4*x1)", ["Intercept", "scale(a, at=0, by=0.5)", "scale(x1, at=0, by=0.25)"]),
+        ("I(x1/1000 - 3)", ["Intercept", "center(scale(x1, at=0, by=1000), at=3)"]),
+        ("I(x1^2) + I(x1**2 + 1)", ["Intercept", "I(x1**2)", "center(x1**2, at=-1)"]),
     ],
 )
 def test_terms_and_their_names(terms: str, expected: list[str], schema: Schema) -> None:
     assert names(f"y ~ {terms}", schema) == expected
+
+
+def test_arithmetic_with_numbers_is_exact_and_is_read_again(schema: Schema) -> None:
+    x = np.linspace(0, 10, 50)
+    block = Block(0, len(x), {"zero": x, "y": x}, {})
+    formula = "y ~ log(zero + 1) + I(zero/3) + I(2*zero + 1) + I(zero**2/10 - 3)"
+    design = parse_formula(formula, schema)
+    expected = [np.log(x + 1), x / 3, 2 * x + 1, x**2 / 10 - 3]
+    for term, values in zip(design.terms, expected, strict=True):
+        np.testing.assert_allclose(evaluate_term(term, block), values, rtol=1e-15, atol=1e-15)
+        assert term.lower <= values.min() + 1e-12
+        assert values.max() <= term.upper + 1e-12
+        assert names(f"y ~ {term.name}", schema) == ["Intercept", term.name]
+    told = FittedDesign([term.name for term in design.terms])
+    np.testing.assert_allclose(told.rows({"zero": x}), np.transpose(expected), atol=1e-14)
 
 
 def test_a_design_is_data(schema: Schema) -> None:
@@ -105,7 +142,7 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         ("y", "At position 2 of the formula: write '~' after the response"),
         ("~ a", "At position 1 of the formula: write the response"),
         ("y ~", "At position 4 of the formula: write a column"),
-        ("y ~ a ~ b", "use \\+ - \\* : and brackets only"),
+        ("y ~ a ~ b", "use \\+ - \\* / : and brackets only"),
         ("y + a ~ b", "use a single response"),
         ("y ~ y", "The response's column y is also among the terms"),
         ("log1p(y) ~ a:y", "The response's column y is also among the terms"),
@@ -113,9 +150,9 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         ("C(grade) ~ a", "the response must be numeric"),
         ("y ~ log(g)", "g is categorical; use a numeric column"),
         ("y ~ C(a)", "a is numeric and has no levels"),
-        ('y ~ C(g, ref="x")', "position 14 of the formula: the level after ref= is not one"),
+        ('y ~ C(g, ref="x")', "position 14 of the formula: the reference is not one"),
         ("y ~ C(g, ref=u)", "write the level in quotes, or as a whole number"),
-        ("y ~ C(grade, ref=2.5)", "the level after ref= is not one"),
+        ("y ~ C(grade, ref=2.5)", "the reference is not one"),
         (
             'y ~ C(g, base="u")',
             'write ref="level" or one of Sum, Helmert, Treatment after the comma',
@@ -124,8 +161,19 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
         ("h:b ~ a", "use a single response"),
         ("y ~ C(log(x2))", "position 7 of the formula: log is numeric and has no levels"),
         ("y ~ a**2", "write a power as I"),
-        ("y ~ (a + b)^2", "write a power as I"),
-        ("y ~ I(a*b)", "only one column, functions and powers can stand in brackets"),
+        ("y ~ (a + b)^1.5", "use a whole power from 1 to 6"),
+        ("y ~ (a + b)^a", "write a whole number after the power"),
+        ("y ~ I(a*b)", "columns are multiplied as terms, x1:x2"),
+        ("y ~ I(a + b)", "a term has one column. Write a \\+ b as terms of their own"),
+        ("y ~ I(1/a)", "1/x is I\\(x\\*\\*-1\\)"),
+        ("y ~ I(a*0)", "multiply and divide by numbers above 0"),
+        ("y ~ I(a/-2)", "multiply and divide by numbers above 0"),
+        ("y ~ abs(a)", "use one of the functions log"),
+        ("y ~ np.abs(a)", "use one of the functions log"),
+        ("y ~ splines::ns(a)", "or C, poly or bs as a term of its own"),
+        ("y ~ a + offset(log(x2))", 'position 9 .* field offset="t"; .* field exposure="t"'),
+        ("y ~ a %on% b", "write %in%, or ':'"),
+        ("y ~ .", "position 5 of the formula: name the columns"),
         ("y ~ I(a**2**3)", "put brackets around the inner power"),
         ("y ~ I(a**b)", "write a number as the exponent"),
         ("y ~ I(a**1e999)", "write a number that a double can hold"),
@@ -139,11 +187,11 @@ def test_factors_without_a_column_are_still_read(schema: Schema) -> None:
             "y ~ system(a)",
             "use one of the functions log, log1p, log10, sqrt, exp, center, scale, year",
         ),
-        ("y ~ `log`(a)", "use one of the functions|use \\+ - \\* :"),
+        ("y ~ `log`(a)", "use one of the functions|use \\+ - \\* / :"),
         ("y ~ C(zip)", "use a factor with at most 1,024 levels; zip has more"),
-        ("y ~ a / b", "use \\+ - \\* : and brackets only"),
+        ("y ~ a , b", "use \\+ - \\* / : and brackets only"),
         ("y ~ (a", "write '\\)'"),
-        ("y ~ a)", "use \\+ - \\* : and brackets only"),
+        ("y ~ a)", "use \\+ - \\* / : and brackets only"),
         ("y ~ 'a'", "write a column"),
         ("y ~ `a", "The character at position 5 of the formula cannot be used"),
         ("y ~ \N{CYRILLIC SMALL LETTER A}", "The character at position 5 of the formula"),
