@@ -173,3 +173,35 @@ def test_a_compressed_body_is_not_unpacked(patient: Server) -> None:
         sent = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
         answered = http.post("/v1/releases", content=packed, headers=sent)
     assert answered.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        (b"A: " + b"a" * (1 << 14) + b"\r\n\r\n", b"head_too_large"),
+        (b"A: b\r\n" * 200 + b"\r\n", b"head_too_large"),
+        (b'Cookie: a="' + b'\\"' * 2100 + b'"\r\n\r\n', b"cookies_too_large"),
+        ((b"Cookie: a=" + b"b" * 1000 + b"\r\n") * 5 + b"\r\n", b"cookies_too_large"),
+    ],
+    ids=["long", "many", "a long cookie", "many cookies"],
+)
+@pytest.mark.parametrize("path", [b"/healthz", b"/console/", b"/v1/budget", b"/nothing"])
+def test_a_head_that_is_too_large_is_refused_with_a_word(
+    patient: Server, path: bytes, rest: bytes, code: bytes
+) -> None:
+    found, _ = said(patient, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + rest)
+    assert found.startswith(b"HTTP/1.1 431 ")
+    assert b'"code":"' + code + b'"' in found
+    assert found.count(b"HTTP/1.1 ") == 1
+
+
+def test_blanks_before_no_value_are_read_at_once(patient: Server) -> None:
+    """h11 alone would take two seconds of the event loop for each of these."""
+    found, _ = said(patient, GET + b"A:" + b" " * 16_000 + b"\0\r\n\r\n")
+    assert found.startswith(b"HTTP/1.1 400 ")
+    assert b'"code":"not_http"' in found
+
+
+def test_many_small_chunks_are_refused(patient: Server) -> None:
+    found, _ = said(patient, POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * 20_000)
+    assert found.startswith(b"HTTP/1.1 400 ") or not found

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from reticent import _drawing, _optional
+from reticent._study.interruption import checkpoint
 from reticent._study.moments import FloatArray, Moments
 
 _ROUNDS = 200
@@ -95,6 +96,7 @@ def factors(moments: Moments, places: tuple[int, ...], number: int) -> Factors:
     communality = 1 - 1 / np.diag(np.linalg.inv(_positive(R)))
     loadings = np.zeros((len(R), number))
     for _ in range(_ROUNDS):
+        checkpoint()
         reduced = R - np.eye(len(R)) + np.diag(communality)
         values, vectors = np.linalg.eigh(reduced)
         loadings = vectors[:, -number:] * np.sqrt(np.maximum(values[-number:], 0.0))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reticent import _drawing, _optional
+from reticent._study.interruption import checkpoint
 from reticent._study.model import StudyModel
 from reticent._study.moments import FloatArray, Moments
 
@@ -83,6 +84,7 @@ def lasso_path(moments: Moments, model: StudyModel) -> LassoPath:
 def _descended(G: FloatArray, g: FloatArray, penalty: float, start: FloatArray) -> FloatArray:
     theta = start.copy()
     for _ in range(_SWEEPS):
+        checkpoint()
         before = theta.copy()
         for j in range(len(g)):
             rest = g[j] - G[j] @ theta + G[j, j] * theta[j]

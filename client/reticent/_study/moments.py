@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent._study.interruption import checkpoint
+
 FloatArray = NDArray[np.float64]
 
 GATE = 1 / 3
@@ -134,6 +136,7 @@ class NoisePart:
 
     def of_slopes(self, slopes: Sequence[FloatArray], at: Sequence[int]) -> FloatArray:
         """(k, k) covariance of ⟨G, N⟩ for symmetric G (c, c) in the columns at places `at`."""
+        checkpoint()
         C = self.root[:, at]
         turned = np.array([(C @ G @ C.T).ravel() for G in slopes])
         return np.asarray(self.sd**2 * turned @ turned.T)
@@ -288,6 +291,7 @@ class Moments:
         """Of yᵀz̃ on Xz̃: y (q,), X (p, q). penalty: (p, p), added to S_XX (a ridge); the target is
         then the ridge's.
         """
+        checkpoint()
         S = self.sums
         gram = X @ S @ X.T
         penalised = gram if penalty is None else gram + penalty
@@ -367,6 +371,7 @@ class Moments:
         """Values (k,) with symmetric gradients in the covariance of some columns: with their
         errors, as of `delta`.
         """
+        checkpoint()
         chosen = [0, *places]
         S = self.sums[np.ix_(chosen, chosen)]
         K, inner = _centred(S), [_of_sums(G, S) for G in slopes]
@@ -435,6 +440,7 @@ def gradients(matrix: FloatArray, function: Callable[[FloatArray], FloatArray]) 
     m = len(matrix)
     found = np.zeros((len(np.atleast_1d(function(matrix))), m, m))
     for i in range(m):
+        checkpoint()
         for j in range(i + 1):
             step = np.zeros((m, m))
             step[i, j] = step[j, i] = _STEP

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent._errors import NotEstimable
+from reticent._study.interruption import checkpoint
 from reticent._study.moments import FloatArray
 from reticent._study.path_text import COVARIANCE, LOADING, Path, PathModel
 
@@ -201,6 +202,7 @@ def fitted(S: Structure, theta: FloatArray, K: FloatArray) -> FloatArray:
     """θ̂ (t,) by Fisher scoring with halved steps. Raises NotEstimable where it does not arrive."""
     value = discrepancy(S, theta, K)
     for _ in range(_ROUNDS):
+        checkpoint()
         g, J = S.score(theta, K), S.information(theta)
         scale = np.sqrt(np.diag(J))
         if not np.all(scale > 0) or np.linalg.eigvalsh(J / np.outer(scale, scale))[0] < _FLAT:
@@ -228,6 +230,7 @@ def jacobian(function: Callable[[Array], Array], theta: FloatArray) -> FloatArra
     """(k, t) by complex steps: exact to rounding for functions of arithmetic and roots."""
     columns = []
     for i in range(len(theta)):
+        checkpoint()
         moved = theta.astype(complex)
         moved[i] += 1j * _STEP
         columns.append(np.imag(function(moved)) / _STEP)

@@ -7,7 +7,7 @@ candidates); with √χ²_{p,.95} in place of 1.96, p candidates, all combinatio
 are covered at once, whatever is chosen (Scheffé 1953; Berk, Brown, Buja, Zhang & Zhao 2013).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import log, sqrt
@@ -18,6 +18,7 @@ from scipy.special import chdtri, ndtri
 from reticent import _optional
 from reticent._errors import NotEstimable
 from reticent._study.fit import StudyFit
+from reticent._study.interruption import checkpoint
 from reticent._study.model import model
 from reticent._study.moments import Moments
 
@@ -54,16 +55,15 @@ def ranked(
     moments: Moments,
     response: int,
     groups: Sequence[tuple[int, ...]],
-    before_each: Callable[[], object] = lambda: None,
 ) -> list[tuple[tuple[int, ...], float]]:
     """(chosen groups, BIC) of subsets whose gate is open, the best first. groups: columns that stay
-    together. before_each: called before each subset.
+    together.
 
     Raises NotEstimable where no subset with a term is open.
     """
     found = [
         (chosen, bic)
-        for chosen in _searched(moments, response, groups, before_each)
+        for chosen in _searched(moments, response, groups)
         if (bic := _bic(moments, response, groups, chosen)) is not None
     ]
     if not found:
@@ -77,19 +77,18 @@ def _searched(
     moments: Moments,
     response: int,
     groups: Sequence[tuple[int, ...]],
-    before_each: Callable[[], object],
 ) -> Iterator[tuple[int, ...]]:
     every = range(len(groups))
     if len(groups) <= _EXHAUSTIVE:
         for size in range(len(groups) + 1):
             for subset in combinations(every, size):
-                before_each()
+                checkpoint()
                 yield subset
         return
     chosen: tuple[int, ...] = ()
     yield chosen
     while len(chosen) < len(groups):
-        before_each()
+        checkpoint()
         steps = [tuple(sorted((*chosen, k))) for k in every if k not in chosen]
         scored = [
             (bic, step)

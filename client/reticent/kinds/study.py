@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A released study: every linear analysis of its columns is made here, and costs nothing more."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -197,20 +197,17 @@ class Study(Release):
         self,
         response: str,
         candidates: Sequence[str] | None = None,
-        *,
-        before_each: Callable[[], object] = lambda: None,
     ) -> Selection:
         """The subset of candidate terms with the best BIC; all other columns without candidates.
 
         Its intervals are simultaneous over all subsets. Nominal ones of a chosen subset are too
-        short. before_each: called before each subset, of which 12 candidates have 4,096; what it
-        raises ends the search.
+        short.
         """
         moments, columns = self._moments, self._columns
         place = columns.one(response)
         texts = candidates or [name for k, name in enumerate(self.names, 1) if k != place]
         groups = [columns.places(text) for text in texts]
-        order = ranked(moments, place, groups, before_each)
+        order = ranked(moments, place, groups)
         chosen = [p for k in order[0][0] for p in groups[k]]
         total = 1 + sum(map(len, groups))
         said = (
@@ -392,7 +389,9 @@ class Study(Release):
         groups = self.result.get("groups")
         for of in groups.values() if groups else [self.result]:
             moments = Moments.read(self.result, of)
-            if moments.sums.shape != (q, q) or moments.root.shape != (q, q):
+            inner = moments.narrow or moments
+            matrices = (moments.sums, moments.root, inner.sums, inner.root)
+            if any(matrix.shape != (q, q) for matrix in matrices):
                 raise ValueError("the moments of a study fit its number of columns")
             _ = (float(of["radius"]), float(of["clipped"]["share"]))
         if len(self.result["dummies"]) != q or not np.isfinite(log(self.nobs)):

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.openapi.utils import get_openapi
 
-from reticent_server.api.middleware import BodyLimit, Edge
+from reticent_server.api.middleware import BodyLimit, CookieLimit, Edge
 from reticent_server.api.problems import Problem, install_handlers
 from reticent_server.api.routes import open_router, router
 from reticent_server.events import EventLogger
@@ -65,6 +65,7 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer"],
             expose_headers=["Location", "Retry-After"],
         )
+    app.add_middleware(CookieLimit)
     app.add_middleware(Edge, clock=services.clock)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app

@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from reticent_server.api.dependencies import Allowed
-from reticent_server.api.middleware import BodyLimit, Edge
+from reticent_server.api.middleware import BodyLimit, CookieLimit, Edge
 from reticent_server.api.problems import install_handlers
 from reticent_server.domain.roles import Act
 from reticent_server.ledger.service import Ledger
@@ -40,6 +40,7 @@ def make_curator_application(services: Services, workers_files: str | None = Non
         seconds=settings.max_body_seconds,
         longer=LONGER,
     )
+    app.add_middleware(CookieLimit)
     app.add_middleware(Edge, clock=services.clock)
     return app
 

@@ -12,7 +12,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.requests import HTTPConnection
 
 from reticent_server.access.keys import key_id
-from reticent_server.api.threads import read
+from reticent_server.api.threads import ask_provider, read
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.errors import InvalidRequest, RateLimited, Unauthorized
@@ -47,7 +47,8 @@ WithServices = Annotated[Services, Depends(services_of)]
 
 async def authenticated(services: WithServices, credentials: _Credentials) -> Principal:
     """The holder of the key. Raises Unauthorized, always with the same words, or RateLimited."""
-    return await read(partial(_holder, services, credentials))
+    look_up = ask_provider if _is_foreign(services, credentials) else read
+    return await look_up(partial(_holder, services, credentials))
 
 
 def _holder(services: Services, credentials: HTTPAuthorizationCredentials | None) -> Principal:
@@ -70,6 +71,13 @@ def _authenticated(services: Services, token: str) -> Principal | None:
     return sso.bearer(token)
 
 
+def _is_foreign(services: Services, credentials: HTTPAuthorizationCredentials | None) -> bool:
+    """Whether what is sent is no key of this server, so that the identity provider is asked."""
+    if services.single_sign_on is None or credentials is None:
+        return False
+    return key_id(credentials.credentials) is None
+
+
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """The holder of a key who may do `act`. Raises WrongRole."""
@@ -84,15 +92,20 @@ class Allowed:
 @dataclass(frozen=True, slots=True)
 class AllowedLater:
     """As `Allowed`, when it is called: by a route whose request cannot be malformed, on the thread
-    that it has anyway. (A thread for the key alone takes as long as reading the key.)"""
+    that it has anyway. (A thread for the key alone takes as long as reading the key.) A token has
+    asked the identity provider before, on a thread that may wait."""
 
     act: Act
 
     async def __call__(
         self, services: WithServices, credentials: _Credentials
     ) -> Callable[[], Principal]:
+        known = None
+        if _is_foreign(services, credentials):
+            known = await authenticated(services, credentials)
+
         def holder() -> Principal:
-            principal = _holder(services, credentials)
+            principal = known or _holder(services, credentials)
             principal.require(self.act)
             return principal
 

@@ -13,6 +13,7 @@ from reticent_server.api.problems import problem, unexpected
 from reticent_server.domain.clock import Clock
 from reticent_server.events import EventLogger
 from reticent_server.pipeline import metrics
+from reticent_server.web.cookies import MOST_BYTES, take_cookies
 
 access_log = EventLogger("reticent.access")
 log = EventLogger(__name__)
@@ -66,6 +67,27 @@ class Edge:
         access_log.info(
             "request", method=method, route=_template(scope), status=status, release=release
         )
+
+
+class CookieLimit:
+    """Takes cookies out of heads (web.cookies), and answers 431 where they are too long."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not take_cookies(scope):
+            await _last(431, "cookies_too_large", "Cookies too large", _COOKIES)(
+                scope, receive, send
+            )
+            return
+        await self._app(scope, receive, send)
+
+
+_COOKIES = (
+    f"Cookies may have at most {MOST_BYTES} bytes: delete those of this host in your browser, then "
+    "ask again."
+)
 
 
 class BodyLimit:

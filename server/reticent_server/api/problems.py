@@ -38,6 +38,7 @@ _DESCRIPTIONS = {
     422: "`invalid_request`, `invalid_query`, `invalid_formula` or `invalid_privacy`. "
     "Nothing was charged.",
     408: "The body did not come in time.",
+    431: "The head of the request, or its cookies, are too large.",
     429: (
         "`rate_limited`: the key has asked too often, or too many of its plans or releases wait; "
         "Retry-After says how long to wait."

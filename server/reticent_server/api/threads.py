@@ -88,14 +88,28 @@ def release_threads(number: int) -> ReleaseThreads:
         return _THREADS.get()
 
 
+PROVIDER = 8
+"""Threads of what asks the identity provider, as many as its connections: a token may have to wait
+for it until an exchange is cut off, and holders of keys must not wait behind forged ones."""
+
 _READS: RunVar[CapacityLimiter] = RunVar("reads")
+_PROVIDER: RunVar[CapacityLimiter] = RunVar("provider")
 
 
 async def read(call: Callable[[], T]) -> T:
     """What the call returns, from a thread of the running event loop's reads."""
+    return await to_thread.run_sync(call, limiter=_limiter(_READS, READS))
+
+
+async def ask_provider(call: Callable[[], T]) -> T:
+    """What the call returns, from one of the threads that may wait for the identity provider."""
+    return await to_thread.run_sync(call, limiter=_limiter(_PROVIDER, PROVIDER))
+
+
+def _limiter(kept: RunVar[CapacityLimiter], number: int) -> CapacityLimiter:
+    """That of the running event loop."""
     try:
-        limiter = _READS.get()
+        return kept.get()
     except LookupError:
-        limiter = CapacityLimiter(READS)
-        _READS.set(limiter)
-    return await to_thread.run_sync(call, limiter=limiter)
+        kept.set(CapacityLimiter(number))
+        return kept.get()

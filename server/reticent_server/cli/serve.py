@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,6 +26,7 @@ from reticent_server.domain.roles import Act
 from reticent_server.pipeline.calibration import keep_pace
 from reticent_server.pipeline.services import Services
 from reticent_server.settings import Settings
+from reticent_server.web.cookies import reads_cookies_slowly
 
 MAX_WORKERS = 64
 
@@ -128,6 +130,12 @@ def _workers_files() -> Iterator[str]:
 
 
 def _warn(settings: Settings) -> None:
+    if reads_cookies_slowly():
+        err.print(
+            f"Warning: Python {platform.python_version()} reads cookies in a time that lets one "
+            "request stop a server (CVE-2024-7592). This server does not read them so; other "
+            "software on this Python may. 3.11.10, 3.12.6 and later do not have the fault."
+        )
     if settings.reply_grid_ms == 0:
         err.print(
             "Warning: RETICENT_REPLY_GRID_MS=0 answers as soon as a computation ends, and the time "

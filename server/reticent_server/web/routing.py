@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Routes of pages: their errors are pages, and their replies carry the headers of pages."""
 
+from asyncio import Semaphore
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from inspect import iscoroutinefunction
@@ -13,6 +14,7 @@ from fastapi.routing import APIRoute
 
 from reticent_server.errors import NotFound, RateLimited, ReticentError
 from reticent_server.events import EventLogger
+from reticent_server.web.site import Site
 from reticent_server.web.visits import (
     PAGE_HEADERS,
     SignInNeeded,
@@ -38,7 +40,7 @@ class PageRoute(APIRoute):
 
         async def handled(request: Request) -> Response:
             try:
-                async with site_of(request).turns if in_a_thread else nullcontext():
+                async with self.turns(site_of(request)) if in_a_thread else nullcontext():
                     response = await handler(request)
             except Exception as error:  # noqa: BLE001 - the class is logged, and no more
                 response = _answer_to(request, error)
@@ -48,10 +50,22 @@ class PageRoute(APIRoute):
 
         return handled
 
+    def turns(self, site: Site) -> Semaphore:
+        """Those of the pages that wait for each other."""
+        return site.turns
 
-def pages_router(name: str) -> APIRouter:
-    """A router below /name whose routes are PageRoutes; they are not in the OpenAPI document."""
-    return APIRouter(prefix=f"/{name}", route_class=PageRoute, include_in_schema=False)
+
+class ProviderRoute(PageRoute):
+    """A route that asks the identity provider, which may not answer for long."""
+
+    def turns(self, site: Site) -> Semaphore:
+        """No other page waits for these."""
+        return site.provider_turns
+
+
+def pages_router(name: str, route_class: type[PageRoute] = PageRoute) -> APIRouter:
+    """A router below /name whose routes are not in the OpenAPI document."""
+    return APIRouter(prefix=f"/{name}", route_class=route_class, include_in_schema=False)
 
 
 def add_routes(application: FastAPI, part: APIRouter) -> None:

@@ -21,8 +21,9 @@ from reticent_server.chain.entries import digest
 from reticent_server.domain.principal import Principal
 from reticent_server.errors import Unavailable, WeakSignIn
 from reticent_server.events import EventLogger
+from reticent_server.web.cookies import cookie
 from reticent_server.web.entrance import inside, sign_in_again
-from reticent_server.web.routing import NOTHING, pages_router
+from reticent_server.web.routing import NOTHING, ProviderRoute, pages_router
 from reticent_server.web.site import Site
 from reticent_server.web.visits import (
     actor,
@@ -49,7 +50,7 @@ _REFUSED = "The identity provider did not say who you are. Sign in again."
 
 def provider_router(name: str) -> APIRouter:
     """The way to the provider and back, below /name."""
-    router = pages_router(name)
+    router = pages_router(name, ProviderRoute)
     router.add_api_route("/oidc/sign-in", begin, methods=["GET"], response_model=None)
     router.add_api_route("/oidc/callback", come_back, methods=["GET"], response_model=None)
     return router
@@ -95,7 +96,7 @@ def come_back(request: Request) -> Response:
 def _begun(site: Site, request: Request) -> re.Match[str] | None:
     """The sign-in that the browser's cookie names, if its state came back, and no reply was used
     before."""
-    sealed = site.sessions.opened_text(_PURPOSE, request.cookies.get(_cookie(request), ""))
+    sealed = site.sessions.opened_text(_PURPOSE, cookie(request, _cookie(request)) or "")
     flow = None if sealed is None else _FLOW.fullmatch(sealed)
     if flow is None or not 0 <= site.sessions.age(int(flow["begun"])) <= FLOW_SECONDS:
         return None

@@ -22,6 +22,9 @@ PAGES_AT_ONCE = 8
 that take long (an audit of a long ledger, a simulation) keep each other waiting, and nobody
 else."""
 
+SIGN_INS_AT_ONCE = 4
+"""Threads that wait for the identity provider at most, beside those of pages."""
+
 _SHARED = Path(__file__).parent / "templates"
 
 
@@ -52,7 +55,8 @@ class SiteIdentity:
 class Site:
     """What the routes of a set of pages share. rates: of each holder's requests; None: no limit but
     that of signing in. flow: of the sign-in at the identity provider; None: keys only. turns: of
-    pages that are made in threads, which all of a process's requests share."""
+    pages that are made in threads, which all of a process's requests share; provider_turns: of
+    those among them that wait for the identity provider."""
 
     identity: SiteIdentity
     services: Services
@@ -61,6 +65,7 @@ class Site:
     rates: RateLimits | None = None
     flow: Any = field(default=None)
     turns: Semaphore = field(default_factory=lambda: Semaphore(PAGES_AT_ONCE))
+    provider_turns: Semaphore = field(default_factory=lambda: Semaphore(SIGN_INS_AT_ONCE))
 
 
 def templates(folder: Path, extra: Mapping[str, Any] | None = None) -> Environment:

@@ -17,6 +17,7 @@ from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
 from reticent_server.errors import Conflict, RateLimited, ReticentError
 from reticent_server.pipeline.services import Services
+from reticent_server.web.cookies import cookie
 from reticent_server.web.forms import read_form
 from reticent_server.web.free_work import free_work
 from reticent_server.web.sessions import IDLE_SECONDS, LONGEST_SECONDS, Session
@@ -116,8 +117,8 @@ def site_of(request: Request) -> Site:
 
 def current_session(request: Request) -> Session | None:
     """The session that the cookie seals, if it has not ended."""
-    cookie = request.cookies.get(cookie_name(request))
-    return None if cookie is None else site_of(request).sessions.open(cookie)
+    sealed = cookie(request, cookie_name(request))
+    return None if sealed is None else site_of(request).sessions.open(sealed)
 
 
 def signed_in(request: Request) -> Visit:
@@ -128,7 +129,7 @@ def signed_in(request: Request) -> Visit:
     if session is not None and session.is_signed_in:
         holder = site.services.sign_ins.holder(session.id)
     if session is None or holder is None or not holder.may(site.identity.act):
-        raise SignInNeeded(ended=cookie_name(request) in request.cookies)
+        raise SignInNeeded(ended=cookie(request, cookie_name(request)) is not None)
     wait = 0.0 if site.rates is None else site.rates.wait(holder.proof)
     if wait > 0:
         raise RateLimited(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent_server.domain.patience import checkpoint
 from reticent_server.errors import InvalidQuery, InvalidRequest
+from reticent_server.kinds.study.kind import MOST_COLUMNS, MOST_TERMS
 from reticent_server.workbench.controls import listed_texts
 
 if TYPE_CHECKING:  # imported where a study is read: three tenths of a second
@@ -72,10 +73,12 @@ class StudyAnalysis:
     def run(self, study: "Study", texts: Mapping[str, str]) -> Json:
         """The result. Raises InvalidRequest and its kinds, in the client's words."""
         from reticent import ReticentError as ClientError  # noqa: PLC0415 - as above
+        from reticent._study.interruption import interruptible  # noqa: PLC0415
 
         arguments = self.arguments(texts)
         try:
-            return self.made(study, *arguments)
+            with interruptible(checkpoint):
+                return self.made(study, *arguments)
         except (ClientError, KeyError) as error:
             raise InvalidQuery(str(error).strip("'\"")) from None
         except ValueError:  # of a solver: numpy says "Singular matrix"
@@ -315,7 +318,7 @@ def _robustness(study: "Study", base: str, variations: list[str], term: str | No
 
 
 def _selection(study: "Study", response: str, candidates: list[str] | None) -> Json:
-    found = study.select(response, candidates, before_each=checkpoint)
+    found = study.select(response, candidates)
     ranking = {
         "subsets": [" + ".join(names) or "1" for names, _ in found.ranking],
         "bic": [float(bic) for _, bic in found.ranking],
@@ -479,9 +482,17 @@ ANALYSES: Mapping[str, StudyAnalysis] = {
 
 
 def check_study(document: Mapping[str, Any]) -> None:
-    """Raises KeyError, TypeError or ValueError where a document lacks what the client reads."""
+    """Raises KeyError, TypeError or ValueError where a document lacks what the client reads, and
+    InvalidQuery where it has more columns than a server releases."""
     from reticent.kinds.study import Study  # noqa: PLC0415 - as above
 
+    columns = len(document["result"]["terms"]) - 1
+    groups = len(document["result"].get("groups") or "1")
+    if columns > MOST_TERMS or columns * groups > MOST_COLUMNS:
+        raise InvalidQuery(
+            f"A study has at most {MOST_TERMS} columns, and of all groups together {MOST_COLUMNS}: "
+            "analyse this file in Python, by reticent.load, or in R."
+        )
     Study(document).check()
 
 

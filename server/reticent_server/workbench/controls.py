@@ -232,14 +232,46 @@ def _lines(text: str) -> Any:
 
 def listed_texts(text: str) -> list[str]:
     """Texts, one a line or separated by commas outside of brackets and quotes."""
-    return [
-        part.strip() for line in _lines(text) for part in _OUTSIDE.findall(line) if part.strip()
-    ]
+    parts = [part for line in _lines(text) for part in _parts(line)]
+    return [part.strip() for part in parts if part.strip()]
 
 
-_NESTED = r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
-_OUTSIDE = re.compile(rf"(?:{_NESTED}|\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]|[^,])+")
-"""Up to a comma; three levels of brackets are more than a variable has."""
+_QUOTES = {'"': '"', "'": "'", "`": "`", "[": "]"}
+
+
+def _parts(line: str) -> Iterator[str]:
+    """A line between its commas. What is opened and never closed is a sign like others.
+
+    Each sign is looked at a fixed number of times: where no end of a quote follows one place, none
+    follows a later one.
+    """
+    ends = _bracket_ends(line)
+    at = begin = 0
+    endless: set[str] = set()
+    while at < len(line):
+        sign = line[at]
+        if sign == ",":
+            yield line[begin:at]
+            begin = at + 1
+        elif sign in _QUOTES and sign not in endless:
+            end = line.find(_QUOTES[sign], at + 1)
+            if end < 0:
+                endless.add(sign)
+            at = max(at, end)
+        at = ends.get(at, at) + 1
+    yield line[begin:]
+
+
+def _bracket_ends(line: str) -> dict[int, int]:
+    """Where each round bracket that is closed ends, by where it begins."""
+    ends: dict[int, int] = {}
+    opened: list[int] = []
+    for at, sign in enumerate(line):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            ends[opened.pop()] = at
+    return ends
 
 
 def _pairs(text: str) -> Any:
@@ -250,7 +282,7 @@ def _pairs(text: str) -> Any:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bearer tokens of the identity provider at the HTTP interface, beside keys."""
 
+import asyncio
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from reticent_server.domain.roles import Role
+from reticent_server.errors import Unavailable
 from reticent_server.pipeline.services import Services
 from support.installations.single_sign_on import link, with_provider
 from support.installations.small import Api, Installation, opened, request_body
@@ -175,3 +179,65 @@ def test_a_secret_that_cannot_be_read_stops_the_server(
         provider.redirect = "http://127.0.0.1:1/console/oidc/callback"
         with pytest.raises(CuratorError):
             next(served(installation, provider, **changes))
+
+
+@dataclass
+class Hanging:
+    """A provider that answers nobody until it is told to."""
+
+    released: Event
+    asked: int = 0
+
+    def get(self, _url: str) -> dict[str, Any]:
+        self.asked += 1
+        self.released.wait()
+        raise Unavailable("away")
+
+    def close(self) -> None:
+        """It holds no connection."""
+
+
+FORGED = 60
+"""More than there are threads for anything."""
+
+WAIT = 60.0
+"""Seconds within which somebody is answered who waits for nobody, on any machine."""
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [("/v1/budget", "/v1/budget"), ("/v1/plans", "/v1/budget"), ("/console/oidc/sign-in", "")],
+)
+def test_nobody_waits_behind_those_who_wait_for_the_provider(
+    installation: Installation,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    other: str,
+) -> None:
+    provider.redirect = "http://127.0.0.1:1/console/oidc/callback"
+    hanging = Hanging(Event())
+    monkeypatch.setattr("reticent_server.access.oidc.composing.Fetcher", lambda: hanging)
+    token = unsigned({"alg": "RS256", "kid": "x"}, {"sub": "s-ana"})
+    method = "POST" if path == "/v1/plans" else "GET"
+
+    async def scene(services: Services) -> None:
+        async with Api(services, token).client() as forger, Api(services, None).client() as holder:
+            waiting = [asyncio.ensure_future(forger.request(method, path)) for _ in range(FORGED)]
+            try:
+                while not (hanging.asked or any(task.done() for task in waiting)):
+                    await asyncio.sleep(0.01)
+                for _ in range(300):  # until all have the thread that there is for them, or wait
+                    await asyncio.sleep(0)
+                async with asyncio.timeout(WAIT):
+                    headers = {"Authorization": f"Bearer {installation.keys['ana']}"}
+                    reply = await holder.get(other or "/console/sign-in", headers=headers)
+                assert reply.status_code == 200
+                assert not any(task.done() for task in waiting)
+            finally:
+                hanging.released.set()
+                replies = await asyncio.gather(*waiting)
+            assert {each.status_code for each in replies} == {503}
+
+    for services in served(installation, provider):
+        asyncio.run(scene(services))

@@ -22,6 +22,7 @@ from reticent_server.app import create_app
 from reticent_server.domain.patience import Patience
 from reticent_server.domain.query import Privacy
 from reticent_server.errors import CallerLeft
+from reticent_server.kinds.study.kind import MOST_COLUMNS, MOST_TERMS
 from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.web.tables import shown
@@ -506,3 +507,33 @@ def test_a_study_is_its_owner_s_until_it_is_published(studies: Any) -> None:
     assert (
         "open the study desk" in signed(bench, "ana").get(f"/workbench/releases/{study['id']}").text
     )
+
+
+OTHER_STUDIES = {"mixed"}
+"""Analyses that a study of rows does not have."""
+
+
+@pytest.mark.parametrize("name", sorted(set(ASKED) - OTHER_STUDIES))
+def test_an_analysis_ends_where_its_reader_has_left(studies: Any, name: str) -> None:
+    """After it has begun: each looks again and again whether anybody waits."""
+    _, study, _ = studies
+    looked = 0
+
+    def left() -> bool:
+        nonlocal looked
+        looked += 1
+        return looked > 1
+
+    with Patience(600.0, left).limits(), pytest.raises(CallerLeft):
+        DeskEntry(ANALYSES[name], "", ASKED[name]).document(study)
+
+
+def test_a_file_of_more_columns_than_a_study_has_is_refused(studies: Any) -> None:
+    bench, study, by_group = studies
+    ana = signed(bench, "ana")
+    for document, more in ((study, MOST_TERMS), (by_group, MOST_COLUMNS // 3 - 2)):
+        names = [*document["result"]["terms"], *(f"more{k}" for k in range(more))]
+        result = document["result"] | {"terms": names}
+        reply = sent(ana, json.dumps(document | {"result": result}).encode())
+        assert reply.status_code == 422
+        assert f"at most {MOST_TERMS} columns" in reply.text
