@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from pickle import PicklingError
 from typing import Any, NoReturn, TypeVar
+from urllib.request import getproxies, proxy_bypass
 
 import httpx
 
@@ -55,18 +56,27 @@ class Http:
         self._sleep = sleep
         if not base_url.startswith(("http://", "https://")):
             raise TransportError("The address of a server starts with http:// or https://.")
+        checked = _certificates(verify)
         try:
+            if transport is None and proxy is None:
+                proxy = _environments_proxy(base_url)
+            self._proxy = proxy
             self._client = httpx.Client(
                 base_url=base_url,
                 headers={"Authorization": f"Bearer {find_key(key)}"},
-                transport=transport,
+                transport=transport or (None if proxy else httpx.HTTPTransport(verify=checked)),
                 timeout=httpx.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS)),
-                verify=_certificates(verify),
+                verify=checked,
                 proxy=proxy,
             )
         except (httpx.InvalidURL, ValueError) as error:  # ValueError: the proxy's
             what = "server" if proxy is None else "server or of the proxy"
             raise TransportError(f"The address of the {what} is not usable: {error}.") from error
+        except ImportError:
+            raise TransportError(
+                f"The proxy {_address(str(proxy))} speaks SOCKS, for which httpx has an extra: "
+                f"pip install 'httpx[socks]'. {_GOES_PAST}"
+            ) from None
 
     def __reduce__(self) -> NoReturn:
         raise PicklingError(
@@ -150,7 +160,7 @@ class Http:
             except _ALL_ERRORS as error:
                 if last or not isinstance(error, _RETRIED_ERRORS):
                     # The wire's own stack is sixty lines that help nobody who typed an address.
-                    raise _no_reply(error, self._base_url, idempotency_key) from None
+                    raise _no_reply(error, self._base_url, self._proxy, idempotency_key) from None
             else:
                 if last or reply.status_code not in _RETRIED_STATUSES:
                     return _content(reply, idempotency_key)
@@ -184,6 +194,22 @@ def another_answer(idempotency_key: str | None) -> UnexpectedReply:
     if idempotency_key is not None:
         what += f" Ask again with idempotency_key={idempotency_key!r}: that is no second charge."
     return UnexpectedReply(what, idempotency_key=idempotency_key)
+
+
+_GOES_PAST = (
+    "Client(..., proxy=...) names it, else HTTP_PROXY, HTTPS_PROXY or ALL_PROXY; NO_PROXY=host "
+    "goes past it."
+)
+
+
+def _environments_proxy(base_url: str) -> str | None:
+    """The proxy by which this server is asked as the environment says; None: by none."""
+    url = httpx.URL(base_url)
+    proxies = getproxies()
+    found = proxies.get(url.scheme) or proxies.get("all")
+    if not found or proxy_bypass(url.netloc.decode("ascii")):
+        return None
+    return found if "://" in found else f"http://{found}"
 
 
 def _certificates(verify: bool | str | ssl.SSLContext) -> bool | ssl.SSLContext:
@@ -222,7 +248,9 @@ def _address(base_url: str) -> str:
     return str(httpx.URL(base_url).copy_with(username=None, password=None, query=None))
 
 
-def _likely(error: Exception) -> str:
+def _likely(error: Exception, proxy: str | None) -> str:
+    if proxy is not None and (_at_connecting(error) or isinstance(error, httpx.ProxyError)):
+        return f"Does the proxy run? {_GOES_PAST}"
     if _at_connecting(error):
         return "Is the address right, http:// or https:// included, and does the server run?"
     if isinstance(error, httpx.TimeoutException):
@@ -240,9 +268,12 @@ def _asked_pause(reply: httpx.Response, otherwise: float) -> float:
     return min(_LONGEST_PAUSE, float(asked)) if asked.isdecimal() else otherwise
 
 
-def _no_reply(error: Exception, base_url: str, idempotency_key: str | None) -> TransportError:
+def _no_reply(
+    error: Exception, base_url: str, proxy: str | None, idempotency_key: str | None
+) -> TransportError:
     why = f"{type(error).__name__}: {error}" if _at_connecting(error) else type(error).__name__
-    what = f"No reply from {_address(base_url)} ({why}). {_likely(error)}"
+    by = "" if proxy is None else f" by the proxy {_address(proxy)}"
+    what = f"No reply from {_address(base_url)}{by} ({why}). {_likely(error, proxy)}"
     if idempotency_key is not None:
         what += (
             " The release may have been charged: the same call with idempotency_key="

@@ -53,7 +53,9 @@ call_server <- function(client, method, path, body = NULL, idempotency_key = NUL
   reply <- performed(request, if (again) client$retries else 0)
   if (inherits(reply, "error")) no_reply_came(client, idempotency_key, reply)
   if (httr2::resp_status(reply) >= 400) refuse(reply, body)
-  content <- tryCatch(httr2::resp_body_json(reply), error = function(unread) not_ours(client))
+  content <- tryCatch(
+    jsonlite::fromJSON(httr2::resp_body_string(reply), simplifyVector = FALSE), error = function(unread) not_ours(client)
+  )
   given <- httr2::resp_header(reply, "Idempotency-Key")
   if (!is_answer(content, body) || (!is.null(given) && !identical(given, idempotency_key))) {
     text <- "The reply is the answer to another question, and is not used."

@@ -30,7 +30,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from reticent_server.errors import Damaged, Unavailable
+from reticent_server.errors import CuratorError, Damaged, Unavailable
 from reticent_server.events import EventLogger
 
 metadata = MetaData(
@@ -71,14 +71,21 @@ _queues: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 _made: ContextVar[list[Engine] | None] = ContextVar("made", default=None)
 
 
+POSTGRES_SCHEMES = ("postgresql", "postgresql+psycopg", "postgres")
+"""The last is an older name, which providers of databases still write."""
+
+
 def connect(url: str, connections: int = POOL) -> Engine:
-    """An engine for `url` (sqlite:///… or postgresql+psycopg://…; postgresql:// means psycopg).
+    """An engine for `url`: sqlite:///…, or a PostgreSQL database by any of its schemes.
 
     At most `connections` are open; who wants one more waits. They are pooled: dispose() the engine
-    when done with it.
+    when done with it. Raises CuratorError for another scheme.
     """
-    if url.startswith("postgresql://"):
-        url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
+    scheme, _, rest = url.partition("://")
+    if scheme in POSTGRES_SCHEMES:
+        url = f"postgresql+psycopg://{rest}"
+    elif scheme != "sqlite":
+        raise CuratorError("RETICENT_DATABASE_URL must be sqlite:///FILE or postgresql://….")
     sizes: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "hide_parameters": True}
     if not url.startswith("sqlite"):
         given = {"connect_timeout": CONNECT_SECONDS, "options": _POSTGRES_OPTIONS}

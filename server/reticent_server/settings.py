@@ -21,10 +21,15 @@ _ALGORITHM = "(RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA|Ed255
 """Signatures of RFC 7518 and 8037 with a public key; none of a shared secret, and not \"none\"."""
 
 
+_OF_CLIENTS = {"key"}
+"""Variables that the Python and the R client read, on a machine that may have a server, too."""
+
+
 class Settings(BaseModel):
     """Read from RETICENT_* variables; relative SQLite paths are in the working directory.
 
     A variable of that prefix that is none of these is refused: a misspelt limit is no limit.
+    (RETICENT_KEY is the clients' own.) A number whose variable is empty has its default.
     max_body_seconds: for a request's head, and then for its body. upload_bytes: of a file that a
     curator sends to the console, 0: none is taken; upload_seconds: for its way here;
     staging_folder: where it waits for its schema, by default beside a vault that is a file.
@@ -127,10 +132,16 @@ class Settings(BaseModel):
             for name, value in os.environ.items()
             if name.upper().startswith(PREFIX)
         }
-        unknown = sorted(said.keys() - type(self).model_fields.keys())
+        fields = type(self).model_fields
+        unknown = sorted(said.keys() - fields.keys() - _OF_CLIENTS)
         if unknown:
             raise ValidationError.from_exception_data("Settings", [_unknown(n) for n in unknown])
-        super().__init__(**(said | given))
+        known = {
+            name: value
+            for name, value in said.items()
+            if name not in _OF_CLIENTS and (value or fields[name].annotation not in {int, float})
+        }
+        super().__init__(**(known | given))
 
 
 def _unknown(name: str) -> InitErrorDetails:

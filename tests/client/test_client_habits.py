@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A key from the environment, certificates, a proxy, and errors that point at the formula."""
 
+import socket
+import sys
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import pytest
@@ -125,3 +128,58 @@ def test_releases_are_a_list_with_a_line_for_each(server: Server) -> None:
     assert "<table>" in client.releases()._repr_html_()
     server.always(200, {"releases": [], "next_offset": None})
     assert repr(client.releases()) == "No releases yet."
+
+
+def with_proxies(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_proxy_that_is_away_is_named_without_its_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_proxies(monkeypatch, HTTP_PROXY="http://ana:hidden@127.0.0.1:1")
+    client = reticent.Client("http://server.test", "rk", retries=0)
+    with pytest.raises(reticent.TransportError) as failed:
+        client.datasets()
+    said = str(failed.value)
+    assert "by the proxy http://127.0.0.1:1" in said
+    assert "HTTP_PROXY" in said
+    assert "hidden" not in said
+
+
+@pytest.mark.parametrize("past", ["server.test", ".test", "*", ""])
+def test_a_proxy_for_which_there_is_no_library(monkeypatch: pytest.MonkeyPatch, past: str) -> None:
+    """It is one sentence; and it is no matter where the server is asked without it."""
+    monkeypatch.setitem(sys.modules, "socksio", None)  # as where it is not installed
+    with_proxies(monkeypatch, ALL_PROXY="socks5://127.0.0.1:1", NO_PROXY=past)
+    if past:
+        reticent.Client("http://server.test", "rk").close()
+        return
+    with pytest.raises(reticent.TransportError, match=r"speaks SOCKS.*httpx\[socks\]"):
+        reticent.Client("http://server.test", "rk")
+
+
+def test_a_server_that_needs_no_proxy_is_asked_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with_proxies(monkeypatch, HTTP_PROXY="http://127.0.0.1:1", NO_PROXY="127.0.0.1")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                connection.recv(1 << 16)
+                body = b'{"datasets": []}'
+                head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+                connection.sendall(head + body)
+
+        thread = Thread(target=serve)
+        thread.start()
+        client = reticent.Client(f"http://127.0.0.1:{port}", "rk", retries=0)
+        assert list(client.datasets()) == []
+        client.close()
+        thread.join()

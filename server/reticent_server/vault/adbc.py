@@ -31,7 +31,7 @@ _NO_RIGHT = "42501"
 BUSY_TIMEOUT_MS = 30_000
 BATCH_ROWS = 1 << 16
 _SQLITE = "sqlite:///"
-_POSTGRES = ("postgresql://", "postgresql+psycopg://")
+_POSTGRES = ("postgresql://", "postgresql+psycopg://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,10 @@ limit.
 import pytest
 from pydantic import ValidationError
 
+from reticent_server.database import connect
+from reticent_server.errors import CuratorError
 from reticent_server.settings import Settings
+from reticent_server.vault.adbc import parse_url
 
 
 @pytest.fixture(autouse=True)
@@ -74,3 +77,33 @@ def test_urls_which_may_hold_passwords_are_not_shown() -> None:
         )
     )
     assert "hidden" not in shown
+
+
+def test_what_only_clients_read_stops_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RETICENT_KEY", "rk_of_somebody")
+    assert "rk_of_somebody" not in repr(Settings())
+
+
+def test_an_empty_number_is_the_default_and_another_empty_setting_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compose writes a variable that is not set as an empty one."""
+    monkeypatch.setenv("RETICENT_THREADS", "")
+    monkeypatch.setenv("RETICENT_PLAN_SECONDS", "")
+    assert (Settings().threads, Settings().plan_seconds) == (2, 10)
+    monkeypatch.setenv("RETICENT_LOG_LEVEL", "")
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_postgresql_by_its_older_name() -> None:
+    url = "postgres://u:p@127.0.0.1:1/d"
+    engine = connect(url)
+    try:
+        assert (engine.dialect.name, engine.dialect.driver) == ("postgresql", "psycopg")
+    finally:
+        engine.dispose()
+    assert parse_url(url).uri == "postgresql://u:p@127.0.0.1:1/d"
+    for other in ("mysql://u@h/d", "postgresql+asyncpg://u@h/d", "reticent.db"):
+        with pytest.raises(CuratorError, match="must be sqlite:///FILE or postgresql://"):
+            connect(other)
