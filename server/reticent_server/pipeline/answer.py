@@ -274,18 +274,28 @@ def _computed_on_time(
         wait_for_deadline(services, started, ready.deadline_ms)
 
 
+LOOK_SECONDS = 1.0
+"""Between two looks whether the server stops, of who waits for a deadline."""
+
+
 def wait_for_deadline(services: Services, started: float, deadline_ms: int) -> None:
     """Sleeps until the first point of the time grid at or after the plan's deadline.
 
     The true time is not rounded up to the grid: that would tell the number of ticks. An overrun of
-    the deadline is shown at a multiple of it, and is logged.
+    the deadline is shown at a multiple of it, and is logged. Raises Unavailable where the server
+    stops before.
     """
     grid = services.settings.reply_grid_ms
     if grid == 0:
         return
     elapsed = (services.clock.monotonic() - started) * 1e3
     shown = shown_after_ms(grid, deadline_ms, elapsed)
-    services.clock.sleep(max(0.0, shown - elapsed) / 1e3)
+    end = services.clock.monotonic() + (shown - elapsed) / 1e3
+    for _ in range(int((shown - elapsed) / 1e3 / LOOK_SECONDS)):
+        services.clock.sleep(LOOK_SECONDS)
+        if services.queue.ended.is_set():
+            raise Unavailable(STILL_COMPUTED)
+    services.clock.sleep(max(0.0, end - services.clock.monotonic()))
     if shown > visible_after_ms(grid, deadline_ms):
         metrics.OVERRUNS.inc()
         log.warning("deadline_overrun")

@@ -29,7 +29,7 @@ from reticent_server.pipeline.answer import (
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import cancelled_body
 from reticent_server.pipeline.request import Prepared
-from reticent_server.pipeline.schedule import Computation, Job
+from reticent_server.pipeline.schedule import Computation, Job, PlannedStart
 from reticent_server.pipeline.services import Services
 
 CURATORS = ""
@@ -120,19 +120,19 @@ def _put(services: Services, ready: Plan, outcome: Outcome, owner: str) -> None:
             services.queue.put(owner, duration, Job(reservation, begin))
         case Stale(reservation=reservation):
             computation = partial(resume, services, outcome)
-            services.queue.put(owner, duration, Job(reservation, lambda _start_ms: computation))
+            services.queue.put(owner, duration, Job(reservation, lambda _start: computation))
         case _:
             return
 
 
 def _begun(
-    services: Services, ready: Plan, queued: Reservation, start_ms: int
+    services: Services, ready: Plan, queued: Reservation, start: PlannedStart
 ) -> Computation | None:
     """At its turn: the release is shown where the plan says, counted from the planned start."""
-    begun = _under_lease(services, queued, start_ms)
+    begun = _under_lease(services, queued, start.ms)
     if begun is None:
         return None
-    return partial(_execute, services, ready, begun, _started(services, start_ms))
+    return partial(_execute, services, ready, begun, start.seconds)
 
 
 def _execute(services: Services, ready: Plan, begun: Reservation, started: float) -> bytes:
@@ -140,12 +140,12 @@ def _execute(services: Services, ready: Plan, begun: Reservation, started: float
         return execute(services, ready, begun, started)
 
 
-def _resumed(services: Services, stale: Stale, start_ms: int) -> Computation | None:
-    begun = _under_lease(services, stale.reservation, start_ms)
+def _resumed(services: Services, stale: Stale, start: PlannedStart) -> Computation | None:
+    begun = _under_lease(services, stale.reservation, start.ms)
     if begun is None:
         return None
     taken = replace(stale, reservation=begun)
-    return partial(resume, services, taken, _started(services, start_ms))
+    return partial(resume, services, taken, start.seconds)
 
 
 def _under_lease(services: Services, queued: Reservation, start_ms: int) -> Reservation | None:
@@ -157,9 +157,3 @@ def _under_lease(services: Services, queued: Reservation, start_ms: int) -> Rese
     except Unavailable:
         services.settler.give_up(queued.lease)
         raise
-
-
-def _started(services: Services, start_ms: int) -> float:
-    """The planned start on the clock that never goes back, in seconds."""
-    late = max(0, services.queue.now_ms() - start_ms) / 1000
-    return services.clock.monotonic() - late

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A release that waits for its turn. since_ms: when it began to, since the epoch."""
+    """A release that waits for its turn. since_ms: when it began to, by the queue's clock."""
 
     id: str
     owner: str
@@ -31,7 +31,8 @@ class _Slot:
 
 
 class FairQueue:
-    """No threads and no clock of its own: callers say what the time is, in ms since the epoch."""
+    """No threads and no clock of its own: callers say what the time is, in milliseconds
+    that never go back."""
 
     def __init__(self, slots: int) -> None:
         self._slots = [_Slot() for _ in range(slots)]

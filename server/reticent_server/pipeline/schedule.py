@@ -4,12 +4,15 @@
 When a release begins, when it is shown, how full a queue is, and what progress is reported follow
 from requests, plans, cancellations and the clock alone. A fair queue (pipeline.fair_queue) says
 whose turn it is; a turn that begins is fixed in the ledger.
+
+Turns are kept by the clock that never goes back. The time of day, which may be set anew at any
+moment, is what the ledger and readers are told, and nothing waits for it.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Condition, Lock, Thread
+from threading import Condition, Event, Lock, Thread, Timer
 
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.reservation import Reservation
@@ -23,7 +26,20 @@ THREADS_PER_SLOT = 2
 """So that a computation that overruns its turn (which is counted) does not keep the next one
 waiting."""
 
+STOP_SECONDS = 30.0
+"""After which a server that stops waits for no deadline any more: the lease of a release that is
+not shown by then is given up, and the next server computes it."""
+
 Computation = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStart:
+    """When a turn began by plan. ms: since the epoch, by the time of day as it is now; seconds: on
+    the clock that never goes back."""
+
+    ms: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +66,10 @@ def visible_after_ms(grid_ms: int, deadline_ms: int) -> int:
 
 def turn_of(pending: Pending, now_ms: int) -> Turn:
     """The turn of a release that is charged and not settled. A queued one's has not begun, so it
-    lies ahead even where it was expected earlier."""
-    start = max(pending.start_ms, now_ms) if pending.queued else pending.start_ms
+    lies ahead even where it was expected earlier; one that has begun has, whatever the time of day
+    was then."""
+    later = max if pending.queued else min
+    start = later(pending.start_ms, now_ms)
     return Turn(start, start + pending.duration_ms)
 
 
@@ -64,7 +82,7 @@ class Job:
     """
 
     reservation: Reservation
-    begin: Callable[[int], Computation | None]
+    begin: Callable[[PlannedStart], Computation | None]
 
 
 class ReleaseQueue:
@@ -72,6 +90,7 @@ class ReleaseQueue:
 
     slots: turns at the same time. keep: prolongs the leases of those that wait, every
     `keep_seconds`. admission: held from looking how long a queue is until one more is charged.
+    ended: set when nothing waits for its deadline any more.
     """
 
     def __init__(
@@ -93,20 +112,24 @@ class ReleaseQueue:
         self._closed = False
         self._keeper: Thread | None = None
         self.admission = Lock()
+        self.ended = Event()
 
     def now_ms(self) -> int:
-        """The injected clock's time, in milliseconds since the epoch."""
+        """The injected clock's time of day, in milliseconds since the epoch."""
         return int(self._clock.now().timestamp() * 1000)
+
+    def _ticks(self) -> int:
+        """Milliseconds that never go back."""
+        return int(self._clock.monotonic() * 1000)
 
     def expected_start_ms(self, owner: str, own_ms: int) -> int:
         """When a new release of the owner would begin, after `own_ms` of its own planned time."""
-        now = self.now_ms()
         with self._changed:
-            return now + self._fair.expected_wait_ms(owner, own_ms, now)
+            return self.now_ms() + self._fair.expected_wait_ms(owner, own_ms, self._ticks())
 
     def put(self, owner: str, duration_ms: int, job: Job) -> None:
         """At the end of the owner's queue."""
-        waiting = Waiting(job.reservation.id, owner, duration_ms, self.now_ms())
+        waiting = Waiting(job.reservation.id, owner, duration_ms, self._ticks())
         with self._changed:
             if self._keeper is None:
                 self._kept_ms = waiting.since_ms
@@ -125,14 +148,20 @@ class ReleaseQueue:
                 self._changed.notify()
 
     def close(self) -> Sequence[Reservation]:
-        """Begins nothing more, prolongs no lease more, and waits for what has begun; the
-        reservations of what has not, whose leases the caller can give up."""
+        """Begins nothing more, prolongs no lease more, and waits for what has begun, for its
+        deadlines STOP_SECONDS at most; the reservations of what has not begun, whose leases the
+        caller can give up."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         if self._keeper is not None:
             self._keeper.join()
+        limit = Timer(STOP_SECONDS, self.ended.set)
+        limit.daemon = True
+        limit.start()
         self._pool.shutdown(cancel_futures=True)
+        limit.cancel()
+        self.ended.set()
         with self._changed:
             return [job.reservation for job in self._jobs.values()]
 
@@ -147,21 +176,22 @@ class ReleaseQueue:
             self._prolong(held)
 
     def _begin_turn(self) -> bool:
-        turn = self._fair.begin(self.now_ms())
+        turn = self._fair.begin(self._ticks())
         if turn is not None:
             self._pool.submit(self._at_turn, *turn)
         return turn is not None
 
-    def _at_turn(self, waiting: Waiting, start_ms: int) -> None:
+    def _at_turn(self, waiting: Waiting, start: int) -> None:
         try:
-            computation = self._jobs[waiting.id].begin(start_ms)
+            planned = PlannedStart(self.now_ms() - self._ticks() + start, start / 1000)
+            computation = self._jobs[waiting.id].begin(planned)
         except Exception as error:  # noqa: BLE001 - nobody waits; the lease ends, and recovery finds it
             log.error("queued_release_failed", error=type(error).__name__)
             computation = None
         with self._changed:
             self._jobs.pop(waiting.id, None)
             if computation is None:
-                self._fair.skip(waiting, self.now_ms())
+                self._fair.skip(waiting, self._ticks())
                 self._changed.notify()
         if computation is not None:
             _compute(computation)
@@ -173,10 +203,10 @@ class ReleaseQueue:
             return None
         due = self._kept_ms + self._keep_ms
         begin = self._fair.next_begin_ms()
-        return max(0, min(due, due if begin is None else begin) - self.now_ms()) / 1000
+        return max(0, min(due, due if begin is None else begin) - self._ticks()) / 1000
 
     def _to_keep(self) -> Sequence[Reservation]:
-        now = self.now_ms()
+        now = self._ticks()
         if now < self._kept_ms + self._keep_ms:
             return ()
         self._kept_ms = now

@@ -34,6 +34,13 @@ PAGE_HEADERS = {
 _OUTDATED = (
     "This page was open for too long, or comes from elsewhere. Open it again and send it again."
 )
+_ANOTHER_HOST = (
+    "The browser sent this form to {}, and the request that arrived here is for {}. A proxy in "
+    "between has to hand on the host: in nginx, proxy_set_header Host $http_host."
+)
+LONGEST_HOST = 255
+"""Characters that are shown of a host, which no name is longer than (RFC 1035)."""
+
 _SENT_TWICE = (
     "This form was sent before, and what it asked for was done then, or refused. Open the page "
     "again to see."
@@ -196,7 +203,10 @@ def check_origin(request: Request, fields: Mapping[str, str], session: Session) 
     sessions = site_of(request).sessions
     origin = request.headers.get("origin")
     elsewhere = request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    host, shown = request.headers.get("host", ""), urlsplit(origin or "").netloc
+    if origin is not None and shown != host:
+        if shown and not elsewhere:
+            raise Outdated(_ANOTHER_HOST.format(shown[:LONGEST_HOST], host[:LONGEST_HOST]))
         elsewhere = True
     if elsewhere or not sessions.is_form_token(session, fields.get("form_token", "")):
         raise Outdated(_OUTDATED)

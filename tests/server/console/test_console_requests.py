@@ -505,3 +505,18 @@ def test_the_trail_shows_a_part(desk: Desk, inside: httpx.Client) -> None:
     csv = inside.get("/console/ledger.csv", params={"show": "releases"})
     assert csv.status_code == 200
     assert len(csv.text.splitlines()) == 1 + asked + 1
+
+
+def test_a_proxy_that_hands_on_no_host_is_named(desk: Desk, web: httpx.Client) -> None:
+    """The browser says that it sends the form to where it has it from, and that is another host."""
+    page = web.get("/console/sign-in").text
+    form = {"form_token": re.search(r'name="form_token" value="([0-9a-f]{96})"', page)[1]}  # type: ignore[index]
+    sent = {"Origin": "https://stats.example.org", "Sec-Fetch-Site": "same-origin"}
+    reply = web.post("/console/sign-in", data=form | {"key": desk.key}, headers=sent)
+    assert reply.status_code == 403
+    own = desk.url.removeprefix("http://")
+    assert f"to stats.example.org, and the request that arrived here is for {own}." in reply.text
+    assert "proxy_set_header Host" in reply.text
+    sent["Sec-Fetch-Site"] = "cross-site"
+    reply = web.post("/console/sign-in", data=form | {"key": desk.key}, headers=sent)
+    assert (reply.status_code, "stats.example.org" in reply.text) == (403, False)

@@ -7,7 +7,9 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from threading import Event, Thread
 from typing import Any
 
@@ -19,13 +21,20 @@ from reticent_server.domain.principal import Principal
 from reticent_server.domain.query import Privacy
 from reticent_server.domain.reservation import Reservation
 from reticent_server.domain.roles import ANALYST
-from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited
+from reticent_server.errors import Conflict, NotFound, QueueFull, RateLimited, Unavailable
 from reticent_server.kinds.count.kind import Count
+from reticent_server.ledger.model import Pending
 from reticent_server.pipeline import answer as answering
 from reticent_server.pipeline import browse, deferred
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.recovery import recover
-from reticent_server.pipeline.schedule import Computation, Job, ReleaseQueue
+from reticent_server.pipeline.schedule import (
+    Computation,
+    Job,
+    PlannedStart,
+    ReleaseQueue,
+    turn_of,
+)
 from reticent_server.pipeline.services import Services
 from support.databases.migrated import SetClock
 from support.installations.small import Api, Installation, opened, request_body
@@ -42,7 +51,7 @@ class StillQueue(ReleaseQueue):
 
     def turn(self) -> int | None:
         """The next turn, from its beginning to its end: its planned start."""
-        found = self._fair.begin(self.now_ms())
+        found = self._fair.begin(self._ticks())
         if found is None:
             return None
         self._at_turn(*found)
@@ -374,8 +383,8 @@ def test_jobs_begin_in_the_order_in_which_they_came() -> None:
     queue = ReleaseQueue(SystemClock(), slots=1, keep=lambda _: None, keep_seconds=200)
     starts: dict[str, int] = {}
 
-    def begin(name: str, start_ms: int) -> Computation:
-        starts[name] = start_ms
+    def begin(name: str, start: PlannedStart) -> Computation:
+        starts[name] = start.ms
         return lambda: None
 
     for name in ("rel_3", "rel_1", "rel_2"):
@@ -390,7 +399,7 @@ def test_a_job_that_fails_keeps_nobody_waiting() -> None:
     queue = ReleaseQueue(SystemClock(), slots=1, keep=lambda _: None, keep_seconds=200)
     done: list[str] = []
 
-    def fail(_start_ms: int) -> Any:
+    def fail(_start: PlannedStart) -> Any:
         raise KeyError("the database is away")
 
     first = Reservation("rel_1", "v1", PrivacyCost(1, 1, 1), "now", "l")
@@ -399,3 +408,71 @@ def test_a_job_that_fails_keeps_nobody_waiting() -> None:
     until(lambda: done)
     queue.close()
     assert done == ["rel_2"]
+
+
+class SteppingClock(SystemClock):
+    """A machine's clock whose time of day is set anew."""
+
+    ahead = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+FREE = PrivacyCost(1, 1, 1)
+STEPS = [timedelta(hours=1), timedelta(hours=-1), timedelta(days=2), timedelta(days=-2)]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_turn_begins_whatever_the_time_of_day_is_set_to(step: timedelta) -> None:
+    """After it was set once, and set back, there is a turn for each that waits, by plan when the
+    one before is over."""
+    clock = SteppingClock()
+    queue = ReleaseQueue(clock, slots=1, keep=lambda _: None, keep_seconds=200)
+    starts: list[PlannedStart] = []
+
+    def begin(start: PlannedStart) -> Computation:
+        starts.append(start)
+        return lambda: None
+
+    began = clock.monotonic()
+    for number, ahead in enumerate((timedelta(), step, timedelta(), -step), 1):
+        clock.ahead = ahead
+        queue.put("ana", 20, Job(Reservation(f"rel_{number}", "v1", FREE, "now", "l"), begin))
+        until(lambda number=number: len(starts) == number)
+        start, now = starts[-1], clock.monotonic()
+        assert began - 0.001 <= start.seconds <= now
+        late = queue.now_ms() - start.ms
+        assert -2 <= late <= 1000 * (clock.monotonic() - start.seconds) + 2
+    assert all(b.seconds - a.seconds > 0.0199 for a, b in pairwise(starts))
+    queue.close()
+
+
+def test_a_release_that_has_begun_is_not_further_away_than_its_turn_is_long() -> None:
+    """Where the time of day was an hour ahead when it began."""
+    begun = Pending("rel_1", "d", "v1", "now", FREE, {}, start_ms=3_600_000, duration_ms=90)
+    assert turn_of(begun, 5000).remaining_ms(5000) == 90
+
+
+def test_a_server_that_stops_waits_for_no_deadline_without_end(
+    still: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reticent_server.pipeline.schedule.STOP_SECONDS", 0.01)
+    monkeypatch.setattr("reticent_server.pipeline.answer.LOOK_SECONDS", 0.01)
+    clock = SystemClock()
+    queue = ReleaseQueue(clock, slots=1, keep=lambda _: None, keep_seconds=200)
+    settings = still.settings.model_copy(update={"reply_grid_ms": 10})
+    services = replace(still, queue=queue, clock=clock, settings=settings)
+    waiting, ended = Event(), list[str]()
+
+    def wait() -> None:
+        waiting.set()
+        try:
+            answering.wait_for_deadline(services, clock.monotonic(), 10**9)
+        except Unavailable:
+            ended.append("given up")
+
+    queue.put("ana", 20, Job(Reservation("rel_1", "v1", FREE, "now", "l"), lambda _: wait))
+    assert waiting.wait(PATIENCE)
+    queue.close()
+    assert ended == ["given up"]
