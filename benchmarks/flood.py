@@ -7,8 +7,10 @@ hung up on, releases beyond the budget, and pages of the workbench with a questi
 A curator opens, one after the other, the files that take most to look at: little Parquet that is
 360 MB of text when it is unpacked, ten thousand columns, blank lines, and the widest table that is
 taken. Strangers send bodies that drip, that are packed, and that are too long, guess keys, and ask
-for what is not theirs. Of sixteen analysts, fifteen meanwhile look at their budgets and plan, once
-a second, and one fits. The same sixteen alone come first.
+for what is not theirs; and the longest of every part of a request that is let in: heads, cookies,
+addresses, chunks, lists of a form, a study's file with its dearest analyses. Of sixteen analysts,
+fifteen meanwhile look at their budgets and plan, once a second, and one fits. The same sixteen
+alone come first.
 
 The last lines say PASS or FAIL of each goal. Times are no verdict on a machine that is not quiet:
 where the sixteen alone wait longer than QUIET for their budgets, they say so, and memory alone is
@@ -62,7 +64,13 @@ BLANK_BYTES = 20_000_000
 PACKED_BYTES = 50_000_000  # of which gzip makes 50 KB
 TOO_LONG, DEEP = 1_000_000, 60_000  # bytes of a body and of a head; brackets within each other
 DRIPPING = 32  # connections that send a byte a second
-GOALS = {"budget_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
+HEAD = 15_000
+"""Bytes of the longest head that is let in, but for what every request has."""
+
+COLUMNS = 64
+"""Of the widest study."""
+
+GOALS = {"budget_p99": 0.5, "health_p99": 0.5, "fit_p95_ratio": 2.0, "memory_mb": 600}
 QUIET = {"alone budget p99": 0.1, "alone fit p95": 1.5}
 """Seconds of the sixteen alone on a quiet machine at the most: .02 and .7 with two free cores."""
 
@@ -82,11 +90,15 @@ class FloodedPlace:
         lines += [f"{k}: {v}" for k, v in headers.items()]
         if body:
             lines += [f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+        return await self.exchange("\r\n".join([*lines, "", ""]).encode() + body, patience)
+
+    async def exchange(self, request, patience=LONGEST):
+        """The same of a request's bytes, which asks for the connection to be closed."""
         writer = None
         try:
             async with asyncio.timeout(patience):
                 reader, writer = await asyncio.open_connection(self.host, self.port)
-                writer.write("\r\n".join([*lines, "", ""]).encode() + body)
+                writer.write(request)
                 reply = await reader.read()
         except (TimeoutError, OSError):
             return 0, "", b""
@@ -98,7 +110,8 @@ class FloodedPlace:
 
     async def timed(self, name, *request, **options):
         start = time.perf_counter()
-        status, _, content = await self.ask(*request, **options)
+        send = self.exchange if len(request) == 1 else self.ask
+        status, _, content = await send(*request, **options)
         self.seconds[name].append(time.perf_counter() - start)
         self.statuses[name][status] += 1
         return status, content
@@ -122,6 +135,7 @@ async def analyst(place, key, until, phase, *, fits):
             continue
         await place.timed(f"{phase} budget", "GET", "/v1/budget", bearer(key))
         await place.timed(f"{phase} ready", "GET", "/readyz", {})
+        await place.timed(f"{phase} health", "GET", "/healthz", {})
         await place.timed(f"{phase} plan", "POST", "/v1/plans", bearer(key), plan)
         await asyncio.sleep(PAUSE_SECONDS)
 
@@ -171,10 +185,10 @@ def worst_files():
     }
 
 
-async def sent_file(place, cookie, name, content):
-    """The address of its page."""
+async def sent_file(place, cookie, name, content, form="/console/tables"):
+    """The address of its page. form: the page that takes it."""
     headers = {"Cookie": cookie}
-    _, _, page = await place.ask("GET", "/console/tables", headers)
+    _, _, page = await place.ask("GET", form, headers)
     parts = [
         b'--b\r\nContent-Disposition: form-data; name="form_token"\r\n\r\n',
         form_token(page).encode(),
@@ -185,7 +199,7 @@ async def sent_file(place, cookie, name, content):
         b"\r\n--b--\r\n",
     ]
     kind = "multipart/form-data; boundary=b"
-    _, head, _ = await place.ask("POST", "/console/tables", headers, b"".join(parts), kind=kind)
+    _, head, _ = await place.ask("POST", form, headers, b"".join(parts), kind=kind)
     return re.search(r"(?i)location: (\S+)", head)[1]
 
 
@@ -250,6 +264,88 @@ def abuses(key):
     }
 
 
+def longest_heads():
+    """By name, requests of strangers: the longest of each part that is let in, or a little more,
+    made of what takes most to read."""
+    begin = b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    plain = begin % b"/healthz"
+    chunked = b"POST /v1/plans HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+    escaped = b'Cookie: a="%s"\r\n\r\n'
+    fields = b"&".join(b"a%d=[" % k for k in range(HEAD // 8))
+    return {
+        "head of 15 KB": plain + b"A: " + b"a " * (HEAD // 2) + b"\r\n\r\n",
+        "head of 200 KB": plain + b"A: " + b"a" * 200_000 + b"\r\n\r\n",
+        "blanks before no value": plain + b"A:" + b" " * HEAD + b"\0\r\n\r\n",
+        "many headers": plain + b"A:\r\n" * 4000 + b"\r\n",
+        "as many headers": plain + b"Connection: a, b\r\n" * 120 + b"\r\n",
+        "cookie of 4 KB": plain + escaped % (b'\\"' * 2000),
+        "cookie of 100 KB": plain + escaped % (b'\\"' * 50_000),
+        "page's cookie": begin % b"/workbench/" + escaped % (b'\\"' * 2000),
+        "path of 15 KB": begin % (b"/" + b"%2F" * (HEAD // 3)) + b"\r\n",
+        "address of 15 KB": begin % (b"/workbench/?" + fields) + b"\r\n",
+        "token of 15 KB": plain + b"Authorization: Bearer " + b"a." * (HEAD // 2) + b"\r\n\r\n",
+        "small chunks": chunked + b"\r\n" + b"1\r\n \r\n" * 40_000 + b"0\r\n\r\n",
+        "chunk's extension": chunked + b"\r\n1;" + b"a=" * HEAD + b"\r\n \r\n0\r\n\r\n",
+        "trailer": chunked + b"\r\n0\r\nA:" + b" " * HEAD + b"\0\r\n\r\n",
+    }
+
+
+def widest_study():
+    """A study's file of as many columns as it may have, and of a warning that is lines alone."""
+    size = COLUMNS + 1
+    terms, unit = ["Intercept", *(f"v{k}" for k in range(COLUMNS))], np.eye(size).tolist()
+    sums = (np.full((size, size), 0.25) + 0.75 * np.eye(size)).tolist()
+    noise = {"root": unit, "sd": 1e-4}
+    narrow = {"moments": sums, "noise": noise, "ratio": 1.0, "typical": 0.1}
+    guarantee = dict.fromkeys(("tier", "unit", "mechanism", "statement", "reference"), "x")
+    document = {
+        "id": "rel_widest",
+        "dataset": "widest",
+        "version": 1,
+        "status": "reply",
+        "created_at": "2026-01-01",
+        "query": {"kind": "study", "variables": terms[1:]},
+        "charged": {"epsilon": 1.0, "delta": 1e-6, "rho": 0.1},
+        "guarantee": guarantee | {"epsilon": 1.0, "delta": 1e-6, "assumptions": []},
+        "result": {
+            "terms": terms,
+            "variables": {term: [term] for term in terms[1:]},
+            "centres": [0.0] * size,
+            "scales": [1.0] * size,
+            "dummies": [False] * size,
+            "moments": sums,
+            "noise": noise,
+            "narrow": narrow,
+            "radius": 10.0,
+            "clipped": {"share": 0.0},
+            "n": 10_000,
+            "warnings": ["\n" * 30_000],
+        },
+    }
+    return json.dumps(document).encode()
+
+
+async def on_the_desk(place, key, until):
+    """Loads the widest study, and asks for its dearest analyses and exports again and again."""
+    cookie = {"Cookie": await signed_in(place, key)}
+    page = await sent_file(
+        place, cookie["Cookie"], "widest.json", widest_study(), "/workbench/studies"
+    )
+    names = ", ".join(f"v{k}" for k in range(COLUMNS))
+    done = {
+        "correlations": {"a": "correlations", "g": "", "variables": ""},
+        "structural": {"a": "structural", "g": "", "model": f"f =~ {names.replace(', ', ' + ')}"},
+    }
+    asked = {name: urlencode({"done": urlencode(each)}) for name, each in done.items()}
+    brackets = urlencode({"analysis": "correlations", "run": "1", "f.variables": "[" * 1900})
+    while time.monotonic() < until:
+        for name, query in asked.items():
+            await place.timed(f"desk {name}", "GET", f"{page}?{query}", cookie)
+        await place.timed("desk brackets", "GET", f"{page}?{brackets}", cookie)
+        export = f"{page}/export/csv?{asked['correlations']}"
+        await place.timed("desk csv", "GET", export, cookie)
+
+
 async def abusers(place, requests, until):
     """All of these again and again, beside connections that send a byte of a body a second."""
     async with asyncio.TaskGroup() as group:
@@ -257,7 +353,8 @@ async def abusers(place, requests, until):
             group.create_task(dripping(place, until))
         while time.monotonic() < until:
             for name, request in requests.items():
-                await place.timed(f"abuse {name}", *request)
+                parts = (request,) if isinstance(request, bytes) else request
+                await place.timed(f"abuse {name}", *parts)
             await asyncio.sleep(PAUSE_SECONDS / 4)
 
 
@@ -304,7 +401,7 @@ def percentile(values, share):
 
 async def phases(place, process, keys, flooders, carol):
     # made before: for as long as this process packs, it would look at nobody's reply
-    files, abused = worst_files(), abuses(flooders[0])
+    files, abused = worst_files(), abuses(flooders[0]) | longest_heads()
     idle, memory = resident(process), []
     # processes that plan and sum start with the first questions that need them
     await asyncio.gather(*everybody(place, keys, time.monotonic() + WARMING_SECONDS, "first"))
@@ -315,6 +412,8 @@ async def phases(place, process, keys, flooders, carol):
         *everybody(place, keys, until, "flooded"),
         flood(place, flooders, until),
         curator(place, carol, files, until),
+        on_the_desk(place, flooders[0], until),
+        on_the_desk(place, flooders[1], until),
         abusers(place, abused, until),
         watched(process, until, memory),
     )
@@ -360,6 +459,7 @@ def measured(folder):
     ratio = (found["flooded fit p95"] or LONGEST) / (found["alone fit p95"] or LONGEST)
     return found | {
         "budget_p99": found["flooded budget p99"] or LONGEST,
+        "health_p99": found["flooded health p99"] or LONGEST,
         "fit_p95_ratio": round(ratio, 2),
         "memory_idle_mb": round(idle),
         "memory_most": {module: round(taken) for module, taken in most.items()},

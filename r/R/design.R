@@ -135,7 +135,7 @@ check_levels <- function(terms, newdata, baselines) {
 grouped <- function(parts, cells) {
   if (!grepl("^(merge|lump)\\(", parts$factor)) return(cells)
   text <- sub("^(merge|lump)\\((`[^`]+`|[^,]+),", "", parts$factor, perl = TRUE)
-  lists <- regmatches(text, gregexpr("(`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)=\\[[^]]*\\]", text, perl = TRUE))[[1]]
+  lists <- regmatches(text, gregexpr("(?<![A-Za-z0-9_.])(`[^`]+`|[A-Za-z_][A-Za-z0-9_.]*)=\\[[^]]*\\]", text, perl = TRUE))[[1]]
   for (each in lists) {
     listed <- regmatches(each, gregexpr(quoted, each, perl = TRUE))[[1]]
     inside <- cells %in% substring(listed, 2, nchar(listed) - 1)

@@ -68,7 +68,7 @@ sem_items <- function(line) {
 sem_modified <- function(path, modifier) {
   if (!nzchar(modifier)) return(path)
   if (modifier == "NA") path$freed <- TRUE
-  else if (grepl("^[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?$", modifier)) path$fixed <- as.numeric(modifier)
+  else if (grepl("^[-+]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][-+]?[0-9]+)?$", modifier)) path$fixed <- as.numeric(modifier)
   else if (grepl("^[A-Za-z_.][A-Za-z0-9_.]*$", modifier)) path$label <- modifier
   else invalid_formula(modifier, ": before '*' stands a number, NA or a label.")
   path

@@ -28,7 +28,7 @@ from reticent._text_pieces import quoted_split, shortened
 LOADING, SLOPE, COVARIANCE, DEFINED = "=~", "~", "~~", ":="
 _OPERATORS = (LOADING, DEFINED, COVARIANCE, SLOPE)
 _NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _BINARY: Mapping[type[ast.operator], Callable[[complex, complex], complex]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

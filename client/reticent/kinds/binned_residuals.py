@@ -26,7 +26,7 @@ _NUMBERED = re.compile(rf"(center|scale)\(({_NAME}), at=[^()]*\)")
 _LISTED = re.compile(
     rf"(lump)\(({_NAME}), keep=\[(?:[^\"'\[\]]|{_QUOTED})*\](?:, other=(?:{_QUOTED}))?\)"
 )
-_OPEN = re.compile(rf"(center|scale|lump)\(\s*({_NAME})\s*(?:,\s*n\s*=\s*[0-9]+[^()]*)?\)")
+_OPEN = re.compile(rf"(center|scale|lump)\(\s*({_NAME})\s*(?:,\s*n\s*=\s*[0-9][^()]*)?\)")
 
 
 def as_released(formula: str, terms: Sequence[str]) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An adjusted effect of a treatment, with its overlap and its balance."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -273,7 +272,12 @@ def _propensity(treatment: str, fit: Coefficients) -> dict[str, Any]:
 
 def _is_of(treatment: str, term: str) -> bool:
     """Whether a term is the treatment itself, also where it has two levels."""
-    return re.sub(r"\[[^\]]*\]$", "", term) in {treatment, f"`{treatment}`", f"C({treatment})"}
+    for name in (treatment, f"`{treatment}`", f"C({treatment})"):
+        level = term.removeprefix(name)
+        is_level = level.startswith("[") and level.find("]") == len(level) - 1
+        if term == name or (term.startswith(name) and is_level):
+            return True
+    return False
 
 
 def _summands(right: str) -> Sequence[str]:

@@ -29,7 +29,7 @@ _HEAD = rf"(?:C\()?({_GROUPED}|{_PART}|{NAME})(?:, ?(Sum|Helmert))?\)?\["
 _BEGINS = re.compile(_HEAD, re.DOTALL)
 _LEVEL = re.compile(rf"{_HEAD}(.*)\]", re.DOTALL)
 _COLUMN = re.compile(rf"(?:merge|lump)\(({NAME})")
-_GROUP = re.compile(rf"({NAME})=({_LIST})")
+_GROUP = re.compile(rf"(?<![A-Za-z0-9_.])({NAME})=({_LIST})")
 _OTHER = re.compile(rf"other=({_QUOTED})\)$")
 _MARKS = {"Sum": "S.", "Helmert": "H."}
 _CONSTANTS = {("Sum", "mean"), ("Helmert", "H.intercept")}

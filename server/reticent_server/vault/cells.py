@@ -23,7 +23,7 @@ from reticent_server.vault.number_texts import plain_numbers
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_NUMBER_TEXT = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER_TEXT = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMBER = re.compile(_NUMBER_TEXT, re.ASCII)
 _UTF8 = (  # well-formed byte sequences: The Unicode Standard, Table 3-7
     r"\A(?:[\x00-\x7F]|[\xC2-\xDF][\x80-\xBF]|\xE0[\xA0-\xBF][\x80-\xBF]"
