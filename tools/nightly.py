@@ -99,7 +99,7 @@ def _benchmark(name: str) -> NightStep:
 PYTEST = (PYTHON, "-m", "pytest", "-m", "audit")
 AUDITED = (
     *(("privacy",), ("security",), ("server",), ("kinds",)),
-    ("browser", "client", "concurrency", "contract", "docs", "gauntlet", "r"),
+    ("browser", "client", "concurrency", "contract", "docs", "gauntlet", "walk", "r"),
     ("audit_models", "audit_newton"),
 )
 """Folders of tests, by the steps that run their audit."""
@@ -115,6 +115,16 @@ def _audit(folders: Sequence[str]) -> NightStep:
     return NightStep(f"audit {name}", (*PYTEST, *run), (*PYTEST, "--collect-only", *tests))
 
 
+WALKS = 4
+"""Parts of the pairs of values that the walk asks, each a step of at most three hours."""
+
+
+def _walk(part: int) -> NightStep:
+    return _with_help(
+        f"walk {part}", "tests/walk/__main__.py", "--part", f"{part}/{WALKS}", beside=True
+    )
+
+
 REAL = ("benchmarks.real_tables", "--kind", "linear", "--asked", "squared", "--fast")
 JUDGED = ("-m", "benchmarks.gauntlet", "--json", f"{{folder}}/{GAUNTLET}")
 STEPS = (
@@ -125,6 +135,7 @@ STEPS = (
         beside=True,
         needs=TABLES / MODELS,
     ),
+    *map(_walk, range(1, WALKS + 1)),
     *(_benchmark(name) for name in BENCHMARKS if name not in TIMED),
     _with_help("mutants", "tools/mutants.py", "--results", f"{{folder}}/{RESULTS}"),
     *(_benchmark(name) for name in TIMED),

@@ -13,6 +13,7 @@
     ├── SecondPerson         409 second_person
     ├── InvalidRequest       422 invalid_request
     │   ├── InvalidQuery     422 invalid_query
+    │   │   └── UnknownColumn    422 invalid_query      until a plan says which field names it
     │   ├── InvalidFormula   422 invalid_formula
     │   └── InvalidPrivacy   422 invalid_privacy
     ├── RateLimited          429 rate_limited
@@ -126,6 +127,14 @@ class InvalidQuery(InvalidRequest):
     """A field of the question has a value that cannot be answered."""
 
     code, title = "invalid_query", "Invalid query"
+
+
+class UnknownColumn(InvalidQuery):
+    """A field of the question names a column that the data set does not have."""
+
+    def __init__(self, column: str, field: str = "The question") -> None:
+        super().__init__(f"{field} names a column that the data set does not have.")
+        self.column = column
 
 
 class InvalidFormula(InvalidRequest):

@@ -3,6 +3,7 @@
 
     questions.py   what is asked: six tables, and the values of every field of every kind
     steps.py       what happens to a question on its way, and what has to hold on it
+    promises.py    the intervals that a plan promises, against those that come
     test_walk.py   the short form, in `make test`: every value of every field is planned over HTTP
     __main__.py    the long form, by night: all pairs of values, released and read again
 

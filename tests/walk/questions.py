@@ -21,7 +21,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.persons import FeatureFunction
 from reticent_server.formula.contrasts import CONTRASTS
 from reticent_server.formula.values import FUNCTIONS
@@ -74,8 +73,8 @@ class Table:
         lines = [",".join(("id", *NAMES))]
         for unit in range(self.units):
             own = rng.normal(scale=0.7)
-            for _ in range(1 + unit % self.rows):
-                lines.append(",".join(map(str, (f"u{unit}", *_cells(rng, own)))))
+            rows = (_cells(rng, own) for _ in range(1 + unit % self.rows))
+            lines += [",".join(map(str, (f"u{unit}", *cells))) for cells in rows]
         return "\n".join(lines) + "\n"
 
 
@@ -109,6 +108,7 @@ TABLES = tuple(
 """Units of 1, 3 and 8 rows, with and without a profile."""
 
 EPSILONS = (4.0, 1.0)
+DELTA = 1e-6
 
 TERMS = (
     *(f"C(g, {name})" for name in CONTRASTS),
@@ -130,12 +130,39 @@ _FEATURES: Mapping[str, str] = {
     "g": 'first(g, by=d, none="a")',
     "b": "any(b)",
     "m": "mean(m)",
+    "o": "last(o, by=d)",
+    "d": "max(d)",
+    "w": "mean(w)",
+    "i": "max(i)",
+    "j": "max(j, none=0)",
+    "h": "first(h, by=d)",
+    "v": "all(v)",
 }
-"""The columns of the examples again, in a table with one row a person."""
+"""The columns again, in a table with one row a person."""
 
 PERSONS: Sequence[Mapping[str, str]] = tuple(
-    dict(_FEATURES) | {"y": f"{name}({_SUBJECTS.get(name, 'y')})"} for name in get_args(FeatureFunction)
+    dict(_FEATURES) | {"y": f"{name}({_SUBJECTS.get(name, 'y')})"}
+    for name in get_args(FeatureFunction)
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, about which table, under which rule of accounts, at which ε."""
+
+    table: str
+    query: Json
+    rule: str
+    epsilon: float
+
+    @property
+    def body(self) -> Json:
+        """As it is sent."""
+        privacy = {"epsilon": self.epsilon, "delta": DELTA}
+        return {"dataset": self.table, "query": self.query, "privacy": privacy}
+
+    def __str__(self) -> str:
+        return json.dumps(self.body | {"rule": self.rule})
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +202,12 @@ class Interface:
         return tuple(self._kinds)
 
     def values(self, kind: str, *, spared: int = 1) -> list[Value]:
-        """Every value of every field of a kind, each once. spared: of the terms of formulas and the
-        features of persons, which no field enumerates, one in so many; other kinds have others."""
-        found = []
-        part = slice(self.kinds.index(kind) % spared, None, spared)
-        for field, schema in self._fields(kind).items():
+        """Every value of every field of a kind, each once. spared: of columns' names, terms of
+        formulas and features of persons, which no field enumerates, one in so many: another field
+        and another kind have others."""
+        found: list[Value] = []
+        for place, (field, schema) in enumerate(self._fields(kind).items()):
+            part = slice((self.kinds.index(kind) + place) % spared, None, spared)
             made = list(self._of(schema, field, kind, part))
             made += [(None, True)] if _NULL in schema.get("anyOf", ()) else []
             seen: dict[str, Value] = {}
@@ -234,9 +262,7 @@ class Interface:
         properties: Json = self._schemas[self._kinds[kind]]["properties"]
         return {name: schema for name, schema in properties.items() if name != "kind"}
 
-    def _of(
-        self, schema: Json, field: str, kind: str, part: slice
-    ) -> Iterator[tuple[Any, bool]]:
+    def _of(self, schema: Json, field: str, kind: str, part: slice) -> Iterator[tuple[Any, bool]]:
         """(value, whether it is enumerated) of a field's type."""
         for each in schema.get("anyOf", ()):
             yield from self._of(each, field, kind, part)
@@ -271,6 +297,8 @@ class Interface:
                     yield self.contexts(value)[0], False
 
 
+_BOUNDS = {"minimum": 0, "exclusiveMinimum": 1, "maximum": 0, "exclusiveMaximum": -1}
+"""Of a number, and how far within a bound its end is."""
 _NULL = {"type": "null"}
 _LONGEST_NAME = 256
 """Characters of a column's name, or of a level, at most; a formula may be longer."""
@@ -286,7 +314,7 @@ _PYTHON: Mapping[str, Any] = {
 
 def _text(schema: Json, field: str, own: Sequence[Any], part: slice) -> Iterator[Any]:
     if schema.get("maxLength", 0) <= _LONGEST_NAME:
-        yield from NAMES
+        yield from NAMES[part]
     elif field == "where":
         yield from CONDITIONS
     else:
@@ -298,9 +326,14 @@ def _text(schema: Json, field: str, own: Sequence[Any], part: slice) -> Iterator
             yield f"{name} ~ x"
 
 
-def _number(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:  # noqa: ARG001
+def _number(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:
     whole = schema["type"] == "integer"
-    for bound, step in (("minimum", 0), ("exclusiveMinimum", 1), ("maximum", 0), ("exclusiveMaximum", -1)):
+    for bound, step in (
+        ("minimum", 0),
+        ("exclusiveMinimum", 1),
+        ("maximum", 0),
+        ("exclusiveMaximum", -1),
+    ):
         if bound in schema:
             end = schema[bound] + step * (1 if whole else 1e-3)
             yield int(end) if whole else float(end)
@@ -308,7 +341,7 @@ def _number(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> 
         yield 1 if whole else 0.5
 
 
-def _flag(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:  # noqa: ARG001
+def _flag(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:
     yield from (False, True)
 
 
@@ -341,7 +374,7 @@ def _matrices() -> Iterator[Any]:
         yield (0.01 * np.eye(size)).tolist()
 
 
-def _features(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:  # noqa: ARG001
+def _features(schema: Json, field: str, own: Sequence[Any], part: slice = ALL) -> Iterator[Any]:
     yield from map(dict, PERSONS[part])
 
 
@@ -353,8 +386,3 @@ _MADE: Mapping[str, Any] = {
     "array": _list,
     "object": _features,
 }
-
-
-def column_kinds() -> set[str]:
-    """The kinds of columns that no table has."""
-    return {kind for kind in ColumnKind if f"kind: {kind}" not in COLUMNS}

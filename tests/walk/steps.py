@@ -12,26 +12,37 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from math import isfinite
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+from jsonschema import Draft202012Validator
 
 import reticent
 from reticent._reading import read
 from reticent_server.app import create_app
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.cli.init import prepare
-from reticent_server.domain.facts import Policy
 from reticent_server.domain.cost import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS
+from reticent_server.domain.facts import Policy
 from reticent_server.pipeline.profile import release_profile
+from reticent_server.pipeline.services import Services
 from reticent_server.workbench.drafts import query_texts
 from reticent_server.workbench.exports import formats
 from support.documents.code_blocks import ROOT
-from reticent_server.pipeline.services import Services
 from support.installations.small import Installation, opened
-from walk.questions import EPSILONS, EVERYBODY, NAMES, TABLES, Interface, Json, Table, Value
+from walk.promises import broken_promises
+from walk.questions import (
+    DELTA,
+    EPSILONS,
+    NAMES,
+    TABLES,
+    Interface,
+    Json,
+    Question,
+    Table,
+    Value,
+)
 
 PLENTY: Mapping[str, Any] = {"epsilon": 1e6, "delta": 0.5}
 """A budget that no walk uses up."""
@@ -42,40 +53,15 @@ BUDGETS: Mapping[str, Mapping[str, Any]] = {
 }
 """By the rules of accounts."""
 RULES = tuple(BUDGETS)
-DELTA = 1e-6
 PLAN_ERROR = "a plan is an error"
-WIDER = 3.0
-"""A plan's half width may differ from the one that came by this factor: the forecast is made from
-public facts, which do not know how the data lie, and its noise is of a few hundred units."""
-CLEAR = 0.5
-"""Of a standard error, the part that noise is at most where an interval is clear of it."""
-FORECAST_CLEAR = 1.25
-"""Ratio of widths, with noise and without, up to which a promised interval has to come."""
 LEAST_SENTINEL = 1e15
 """No amount, estimate or width of the walk's tables is as large."""
 SENTINELS = [(2**63 - 1) / units for units in (EPSILON_UNITS, DELTA_UNITS, RHO_UNITS)]
+SCHEMA = Draft202012Validator(reticent.release_schema())
 _NOT_SHOWN = re.compile(r">\s*(?:nan|[-−]?inf|None|NaN|Infinity)\s*<")
-_TIMED = frozenset({"deadline_ms"})
-_Z95 = NormalDist().inv_cdf(0.975)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked, about which table, under which rule of accounts, at which ε."""
-
-    table: str
-    query: Json
-    rule: str
-    epsilon: float
-
-    @property
-    def body(self) -> Json:
-        """As it is sent."""
-        privacy = {"epsilon": self.epsilon, "delta": DELTA}
-        return {"dataset": self.table, "query": self.query, "privacy": privacy}
-
-    def __str__(self) -> str:
-        return json.dumps(self.body | {"rule": self.rule})
+_NO_AMOUNTS = frozenset({"deadline_ms", "radius_squared"})
+"""Numbers that may be large: a time; and the radius within which a fit's weights are 1, which for a
+fit without weights is beyond all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +100,7 @@ class Walk:
         """A new analyst with an account for each table, signed in to the workbench."""
         name = f"{rule}-{next(self.turns)}"
         analyst, key = self.services.access.add_analyst(name, by="walk")
-        budget: Any = BUDGETS[rule] | {"rule": rule, "by": "walk"}
+        budget: Any = {**BUDGETS[rule], "rule": rule, "by": "walk"}
         for table in TABLES:
             self.services.ledger.set_analyst_budget(analyst, table.name, table.name, **budget)
             self.services.access.grant(analyst, table.name, by="walk")
@@ -131,7 +117,7 @@ class Walk:
         rule = RULES[(turn + turn // len(TABLES)) % len(RULES)]
         return Question(table.name, query, rule, EPSILONS[turn // 7 % len(EPSILONS)])
 
-    def hold(self, holds: bool, what: str, question: Question, said: Any = "") -> bool:  # noqa: FBT001
+    def hold(self, holds: bool, what: str, question: Question, said: Any = "") -> bool:
         """Notes a fault where something does not hold."""
         if not holds:
             self.faults.append(Fault(what, question, str(said)[:400]))
@@ -159,29 +145,27 @@ class Walk:
 
     def taken(self, value: Value) -> tuple[Question, Json] | None:
         """The first question with the value that is planned. A choice is tried in all contexts, on
-        all tables, and beside each value of the other fields; another value in some."""
-        contexts = self.interface.contexts(value)
+        all tables, and beside each value of the other fields; another value in two contexts, on a
+        table of rows and one of persons."""
         turn = next(self.turns)
-        tables = [TABLES[(turn + k) % len(TABLES)] for k in range(len(TABLES))]
-        if not value.is_choice:
-            contexts, tables = contexts[:2], tables[:2]
-        tried: Iterator[Question] = (
-            self.question(each, table)
-            for table in tables
-            for query in contexts
-            for each in self.interface.about(table, query)
-        )
+        of_rows, of_persons = TABLES[turn % 2], TABLES[2 + turn % 4]
+        contexts = self.interface.contexts(value)
         if value.is_choice:
-            rows = TABLES[turn % 2]
-            beside = (self.question(each, rows) for each in self.interface.beside(value))
-            tried = chain(tried, beside)
-        for question in tried:
-            before = len(self.faults)
-            plan = self.planned(question)
-            if plan is not None:
-                return question, plan
-            if any(fault.what == PLAN_ERROR for fault in self.faults[before:]):
-                return None
+            tables = (of_rows, TABLES[1 - turn % 2], *TABLES[2:])
+            asked = [(table, query) for table in tables for query in contexts]
+            beside = ((of_rows, query) for query in self.interface.beside(value))
+            tried: Iterable[tuple[Table, Json]] = chain(asked, beside)
+        else:
+            tried = [(of_rows, contexts[0]), (of_persons, contexts[-1])]
+        for table, query in tried:
+            for each in self.interface.about(table, query):
+                question = self.question(each, table)
+                before = len(self.faults)
+                plan = self.planned(question)
+                if plan is not None:
+                    return question, plan
+                if any(fault.what == PLAN_ERROR for fault in self.faults[before:]):
+                    return None
         return None
 
     def released(self, question: Question, plan: Json, *, shown: bool = True) -> Json | None:
@@ -198,11 +182,15 @@ class Walk:
         self.walked[status] += 1
         self.hold(status in {"reply", "no_reply"}, f"a release is {status}", question)
         self.hold(release["charged"] == plan["cost"], "the charge is not the plan's", question)
+        wrong = next(SCHEMA.iter_errors(release), None)
+        self.hold(wrong is None, "a release is not of its schema", question, wrong)
         if status == "reply":
             said = (plan["answers"], release.get("answers", ""))
             self.hold(said[0] == said[1], "plan and reply say another thing", question, said)
-            self.hold(not sentinels(release), "a release shows a sentinel", question, sentinels(release))
-            for what, more in broken_promises(question.query, plan["precision"], release["result"]):
+            self.hold(
+                not sentinels(release), "a release shows a sentinel", question, sentinels(release)
+            )
+            for what, more in broken_promises(question, plan["precision"], release["result"]):
                 self.hold(False, what, question, more)
             self.replies.append((question, release))
         again = self.send(question.rule, "GET", f"/v1/releases/{release['id']}")
@@ -244,11 +232,16 @@ class Walk:
             elif form in {"html", "csv"}:
                 text = file.text.replace(",", "><").replace("\n", "<\n>")
                 found = _NOT_SHOWN.search(text)
-                self.hold(found is None, "an export shows what is no number", question, (form, found))
+                self.hold(
+                    found is None, "an export shows what is no number", question, (form, found)
+                )
 
     def formed(self, question: Question) -> None:
         """The workbench's page with the question in its form, and its forecast."""
-        texts = query_texts(question.query) | {"epsilon": f"{question.epsilon:g}", "delta": f"{DELTA:g}"}
+        texts = query_texts(question.query) | {
+            "epsilon": f"{question.epsilon:g}",
+            "delta": f"{DELTA:g}",
+        }
         path = f"/workbench/datasets/{question.table}?{urlencode(texts)}"
         page = self.send(question.rule, "GET", path)
         self.walked["pages"] += 1
@@ -274,6 +267,7 @@ class Walk:
 @contextmanager
 def walking(directory: Path) -> Iterator[Walk]:
     """A server with the walk's tables in an empty directory, and one who asks by each rule."""
+    directory.mkdir(exist_ok=True)
     settings = Installation(directory, {}).settings
     prepare(settings)
     for table in TABLES:
@@ -311,10 +305,10 @@ def _signed_in(loop: asyncio.Runner, application: Any, key: str) -> httpx.AsyncC
 
 
 def numbers(value: Any) -> Iterator[float]:
-    """All numbers of a document, but for times."""
+    """All numbers of a document that are amounts, widths or estimates."""
     if isinstance(value, dict):
         for name, each in value.items():
-            yield from numbers(each) if name not in _TIMED else ()
+            yield from numbers(each) if name not in _NO_AMOUNTS else ()
     elif isinstance(value, list):
         for each in value:
             yield from numbers(each)
@@ -357,86 +351,3 @@ def names_a_part(said: str, question: Question, interface: Interface) -> bool:
     subject = _SUBJECT.match(said)
     own = subject is None or {each for each in subject.groups() if each} <= parts | _ELSE
     return own and bool(named or columns & set(words))
-
-
-@dataclass(frozen=True, slots=True)
-class CameInterval:
-    """An interval of a reply, or its place. half: of a 95 % interval; None: it was withheld.
-    noise: the part of the standard error that is noise; None: not said."""
-
-    name: str
-    half: float | None
-    noise: float | None
-
-
-_LABELS = ("terms", "levels", "names", "probabilities")
-
-
-def came(result: Any) -> list[list[CameInterval]]:
-    """The intervals of a result, by the record that holds them (a group, a fit)."""
-    found = []
-    if isinstance(result, dict):
-        own = list(_own_intervals(result))
-        found += [own] if own else []
-        for name, each in result.items():
-            found += came(each) if name not in {"sizes", "narrow", "cut"} else []
-    elif isinstance(result, list):
-        for each in result:
-            found += came(each)
-    return found
-
-
-def _own_intervals(record: Json) -> Iterator[CameInterval]:
-    level = record.get("confidence_level", 0.95)
-    shrink = _Z95 / NormalDist().inv_cdf(0.5 + level / 2)
-    if "confidence_interval" in record:
-        error, noise = record.get("standard_error"), record.get("privacy_standard_error")
-        yield _interval("", record["confidence_interval"], shrink, error, noise)
-    pairs = record.get("confidence_intervals") or ()
-    labels = next((record[k] for k in _LABELS if k in record), [""] * len(pairs))
-    errors = record.get("standard_errors") or [None] * len(pairs)
-    noises = record.get("privacy_standard_errors") or [None] * len(pairs)
-    for place, pair in enumerate(pairs):
-        label = labels[place] if place < len(labels) else ""
-        name = f"{100 * label:g}%" if isinstance(label, float) else str(label)
-        yield _interval(name, pair, shrink, errors[place], noises[place])
-
-
-def _interval(
-    name: str, pair: Any, shrink: float, error: float | None, noise: float | None
-) -> CameInterval:
-    withheld = pair is None or any(end is None for end in pair)
-    half = None if withheld else shrink * (pair[1] - pair[0]) / 2
-    return CameInterval(name, half, noise / error if noise is not None and error else None)
-
-
-def broken_promises(query: Json, precision: Json | None, result: Json) -> Iterator[tuple[str, Any]]:
-    """What a plan said of intervals, and a reply of everybody did not keep."""
-    if query.get("where", EVERYBODY) != EVERYBODY or precision is None:
-        return
-    records = came(result)
-    names = precision["names"]
-    promised = {
-        name: (ratio, half)
-        for name, ratio, half in zip(names, precision["ci_ratios"], precision["half_widths"], strict=True)
-    }
-    if any(ratio is not None or half is not None for ratio, half in promised.values()) and not records:
-        yield "an interval is promised and there is none", precision
-    for record in records:
-        for place, each in enumerate(record):
-            name = each.name if each.name in promised else names[place] if len(names) == len(record) or place < len(names) == 1 else None
-            if name is None:
-                continue
-            ratio, half = promised[name]
-            if ratio is None and half is None:
-                clear = each.half is not None and each.noise is not None and each.noise < CLEAR
-                if clear:
-                    yield "no interval is promised and one came", (name, each)
-            elif each.half is None:
-                if ratio is not None and ratio <= FORECAST_CLEAR:
-                    yield "an interval is promised and withheld", (name, ratio, half)
-            elif half is not None and half > 0 and each.half > 0:
-                # where the ratio is not known, the plan's width is that of the noise alone
-                part = each.noise if ratio is None and each.noise is not None else 1.0
-                if part > 0 and not 1 / WIDER <= each.half * part / half <= WIDER:
-                    yield "an interval is not as wide as planned", (name, half, each.half * part)

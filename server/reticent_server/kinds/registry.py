@@ -3,6 +3,7 @@
 are."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from reticent_server import kinds
@@ -11,7 +12,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.patience import checkpoint
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.query import Query, query_json
-from reticent_server.errors import InvalidQuery
+from reticent_server.errors import InvalidQuery, UnknownColumn
 from reticent_server.formula.excluded import restricted
 from reticent_server.kinds.base import Kind
 
@@ -41,10 +42,27 @@ def plan(facts: DatasetFacts, query: Query, offer: PrivacyCost) -> Planned:
     """
     checkpoint()
     places = restricted(facts.of_places(), query_json(query).get("where"))
-    planned = kind_of(query).plan(places, query, offer)
+    try:
+        planned = kind_of(query).plan(places, query, offer)
+    except UnknownColumn as unknown:
+        field = _field_with(query, unknown.column) or "The question"
+        raise UnknownColumn(unknown.column, field) from None
     if places.persons is not None and not planned.holds_for_persons:
         raise InvalidQuery(ROWS_ALIKE)
     return planned
+
+
+def _field_with(query: Query, column: str) -> str:
+    """The field of a question that names a column; of a question inside it, with a dot; empty:
+    none does, since a text names it."""
+    for each in fields(query):
+        value = getattr(query, each.name)
+        if isinstance(value, Query) and (inner := _field_with(value, column)):
+            return f"{each.name}.{inner}"
+        named = (value,) if isinstance(value, str) else value
+        if isinstance(named, tuple) and column in named:
+            return each.name
+    return ""
 
 
 def stored_query(fields: Mapping[str, Any]) -> Query:

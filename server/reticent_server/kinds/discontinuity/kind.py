@@ -39,12 +39,8 @@ from reticent_server.kinds.base import Kind, QuestionGroup
 from reticent_server.kinds.discontinuity.local_fit import Window
 from reticent_server.kinds.discontinuity.plan import JumpPlan, plan_jump
 from reticent_server.kinds.fields import Level, Name, Number, Positive, Where
-from reticent_server.kinds.shared.columns import bounded_column
+from reticent_server.kinds.shared.columns import bounded_column, one_row_a_unit
 
-_PERSONS = (
-    "A discontinuity is proved for tables whose protected unit has exactly one row; here it may "
-    "have none, or more."
-)
 _OUTSIDE = (
     "The cut-off must lie within the declared bounds of the running column, with values on both "
     "sides."
@@ -103,8 +99,7 @@ def local_design(facts: DatasetFacts, query: Discontinuity) -> Design:
     """The design of the two lines with its kernel. Raises InvalidQuery for columns or a cut-off
     that have none.
     """
-    if facts.schema.unit.many_rows:
-        raise InvalidQuery(_PERSONS)
+    one_row_a_unit(facts)
     y, running = (bounded_column(facts, name) for name in (query.y, query.running))
     if y.name == running.name:
         raise InvalidQuery("y and running must be different columns.")

@@ -94,7 +94,9 @@ def parse_hazards(
     head = quote(event).ljust(tilde)[:tilde] if len(quote(event)) <= tilde else quote(event)
     design = parse_formula(head + text[tilde:], facts.schema, where, profile=facts.profile)
     if not design.intercept:
-        raise InvalidFormula("Leave 0 and -1 out: the baseline hazard takes the intercept's place.")
+        raise InvalidFormula(
+            "Leave 0 and -1 out of the formula: the baseline hazard takes the intercept's place."
+        )
     if not design.terms:
         raise InvalidFormula(
             "Name at least one term after '~'; without any, ask for a survival_curve."

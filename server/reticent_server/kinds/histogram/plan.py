@@ -130,7 +130,11 @@ def plan_group_histogram(
 
 def axis_of(column: Column, bins: tuple[float, ...] | None) -> Axis:
     """The axis of the bins, or of the values where there are none. Raises InvalidQuery."""
-    return level_axis(column) if bins is None else _binned_axis(column, bins)
+    if bins is not None:
+        return _binned_axis(column, bins)
+    if not column.kind.is_whole:
+        raise InvalidQuery(f"{column.name} is numeric: give bins, edges in increasing order.")
+    return level_axis(column)
 
 
 def _binned_axis(column: Column, edges: tuple[float, ...]) -> Axis:

@@ -29,6 +29,7 @@ from reticent_server.fitting.influence.whole import no_calibration
 from reticent_server.fitting.regression_model import RegressionModel
 from reticent_server.fitting.results import Estimate
 from reticent_server.formula import mask_design, parse_formula
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.groups import MAX_GROUPS, Groups
 from reticent_server.kinds.shared.tables import level_axis
 
@@ -112,9 +113,7 @@ def by_plan(
 
 def groups_by(facts: DatasetFacts, name: str, *used: str) -> Groups:
     """The groups of a column that is none of `used`. Raises InvalidQuery."""
-    column = facts.schema.column(name)
-    if column is None:
-        raise InvalidQuery(f"The data set has no column {name}, which by names.")
+    column = declared(facts, name)
     if not column.kind.is_whole:
         raise InvalidQuery("by must be a categorical, boolean or integer column.")
     if name in used:

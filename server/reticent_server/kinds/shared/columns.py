@@ -15,7 +15,7 @@ from reticent_server.domain.design import ColumnValue, Design, Expression, Indic
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray
-from reticent_server.errors import InvalidPrivacy, InvalidQuery
+from reticent_server.errors import InvalidPrivacy, InvalidQuery, UnknownColumn
 from reticent_server.formula import mask_design
 
 # below it a test of safety needs more records than there are people
@@ -29,7 +29,7 @@ def declared(facts: DatasetFacts, name: str) -> Column:
     """The declared column. Raises InvalidQuery."""
     column = facts.schema.column(name)
     if column is None:
-        raise InvalidQuery("The query names a column that the data set does not have.")
+        raise UnknownColumn(name)
     return column
 
 
@@ -38,7 +38,9 @@ def ordered_column(facts: DatasetFacts, name: str) -> Column:
     InvalidQuery."""
     column = declared(facts, name)
     if not column.kind.has_order:
-        raise InvalidQuery("A categorical column has no order; ask for a histogram or a crosstab.")
+        raise InvalidQuery(
+            f"{name} is categorical, which has no order; ask for a histogram or a crosstab."
+        )
     return column
 
 
@@ -47,19 +49,17 @@ def numeric_column(facts: DatasetFacts, name: str) -> Column:
     column = ordered_column(facts, name)
     if not column.kind.has_mean:
         raise InvalidQuery(
-            "An ordered column has levels, not numbers; ask for its median or quantiles."
+            f"{name} is ordered: it has levels, not numbers; ask for its median or quantiles."
         )
     return column
 
 
 def bounded_column(facts: DatasetFacts, name: str) -> Column:
     """The declared column, which has a mean. Raises InvalidQuery."""
-    column = facts.schema.column(name)
-    if column is None:
-        raise InvalidQuery("column must be one of the data set's columns.")
+    column = declared(facts, name)
     if not column.kind.has_mean:
         raise InvalidQuery(
-            f"A column that is {column.kind} has no mean; ask for a count with a where clause."
+            f"{name} is {column.kind}, which has no mean; ask for a count with a where clause."
         )
     return column
 
@@ -106,18 +106,21 @@ class ColumnsMap:
 
 def whole_columns(facts: DatasetFacts, names: Sequence[str]) -> tuple[Column, ...]:
     """The named columns. Raises InvalidQuery unless the mechanisms are proved for them."""
-    if facts.schema.unit.many_rows:
-        raise InvalidQuery(
-            "This kind is proved for tables whose protected unit has exactly one row; here it "
-            "may have none, or more."
-        )
+    one_row_a_unit(facts)
     return tuple(_whole_column(facts, name) for name in names)
 
 
+def one_row_a_unit(facts: DatasetFacts) -> None:
+    """Raises InvalidQuery for a table whose unit may have no row, or several."""
+    if facts.schema.unit.many_rows:
+        raise InvalidQuery(
+            "This kind is proved for tables whose protected unit has exactly one row; here it "
+            "may have none, or more. Ask about features of persons (`persons`)."
+        )
+
+
 def _whole_column(facts: DatasetFacts, name: str) -> Column:
-    column = facts.schema.column(name)
-    if column is None:
-        raise InvalidQuery("The query names a column that the data set does not have.")
+    column = declared(facts, name)
     if not column.kind.has_mean:
         raise InvalidQuery("This kind needs numeric columns; a column of levels has no numbers.")
     if column.may_be_missing:

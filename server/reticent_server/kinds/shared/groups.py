@@ -215,7 +215,9 @@ def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = N
     """The declared groups of a column, or those of them that are chosen. Raises InvalidQuery."""
     column = declared(facts, name)
     if not column.kind.is_whole:
-        raise InvalidQuery("group must be a categorical, boolean or integer column.")
+        raise InvalidQuery(
+            f"{name} has no levels to compare: name a categorical, boolean or integer column."
+        )
     axis = level_axis(column)
     levels = axis.levels if chosen is None else chosen
     if not set(levels) <= set(axis.levels):
@@ -227,7 +229,7 @@ def groups_of(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None = N
         left = f" where leaves one of {column.name}." if column.excluded else ""
         raise InvalidQuery(f"A comparison needs two or more different groups.{left}")
     if (axis.size if chosen is None else len(levels)) > MAX_GROUPS:
-        raise InvalidQuery(f"At most {MAX_GROUPS} groups can be compared; choose levels.")
+        raise InvalidQuery(f"{name} has more than {MAX_GROUPS} levels, the most that are compared.")
     codes = tuple(axis.stored[axis.levels.index(level)] for level in levels)
     return Groups(name, codes, tuple(levels))
 
@@ -236,14 +238,16 @@ def two_groups(facts: DatasetFacts, name: str, chosen: tuple[str, ...] | None) -
     """As groups_of, exactly two of them. Raises InvalidQuery."""
     groups = groups_of(facts, name, chosen)
     if groups.size != 2:
-        raise InvalidQuery("This test compares two groups: name two of the group's levels.")
+        raise InvalidQuery(
+            f"Two levels are compared, and {name} has {groups.size}: choose two, or another column."
+        )
     return groups
 
 
 def compared(column: Column, groups: Groups) -> Groups:
     """The groups, of another column than the one that is compared. Raises InvalidQuery."""
     if column.name == groups.column:
-        raise InvalidQuery("column and group must be different columns.")
+        raise InvalidQuery(f"{column.name} is compared by its own levels: name another column.")
     return groups
 
 

@@ -140,7 +140,10 @@ def cells_part(
     many."""
     cells = prod(axis.size for axis in axes)
     if cells > MAX_CELLS:
-        raise InvalidQuery(f"The table would have more than {MAX_CELLS} cells.")
+        raise InvalidQuery(
+            f"The table would have more than {MAX_CELLS} cells: name fewer columns, or columns of "
+            "fewer levels."
+        )
     return one_row_part(CountSum(cells, rho, facts.schema.unit.max_rows), per)
 
 
@@ -149,7 +152,10 @@ def level_axis(column: Column) -> Axis:
     condition does not exclude; of more than MAX_CELLS the first ones alone are listed. Raises
     InvalidQuery where it excludes all of them."""
     if not column.kind.is_whole:
-        raise InvalidQuery("A numeric column needs bins: give their edges, in increasing order.")
+        raise InvalidQuery(
+            f"{column.name} is numeric, without levels: name a categorical, boolean or integer "
+            "column."
+        )
     if column.size < 1:
         raise InvalidQuery(f"where excludes every value of {column.name}: change the condition.")
     stored = column.values(MAX_CELLS)

@@ -124,7 +124,7 @@ class TreatmentQuestion:
         design = parse_formula(text, facts.schema, self.where, profile=facts.profile)
         mask = mask_design(self.reads, facts.schema, None)
         if design.response is not None and column_of(design.response.factors[0]) in self.reads:
-            raise InvalidQuery("The response is a column of the treatment: name another one.")
+            raise InvalidQuery("y is a column of the treatment: name another one.")
         missing = [
             n for n in (*design.missing_columns, *mask.missing_columns) if n not in self.never
         ]
@@ -140,8 +140,8 @@ def whole_numbers(facts: DatasetFacts, name: str) -> Column:
     column = declared(facts, name)
     if not (column.kind.is_whole and column.kind.has_mean):
         raise InvalidQuery(
-            "Periods and times of treatment are whole numbers: name a column that is declared as "
-            "integer."
+            f"{name} is not declared as integer, as periods and times of treatment are: name a "
+            "column of whole numbers."
         )
     return column
 

@@ -142,7 +142,7 @@ def test_a_record_beyond_the_bandwidth_counts_for_nothing() -> None:
         ({"y": "x"}, "different columns"),
         ({"y": "g"}, "no mean"),
         ({"running": "g"}, "no mean"),
-        ({"running": "nope"}, "one of the data set's columns"),
+        ({"running": "nope"}, "a column that the data set does not have"),
         ({"cutoff": 10.0}, "both sides"),
         ({"cutoff": -11.0}, "both sides"),
         ({"bandwidth": 21.0}, "wider"),
