@@ -8,7 +8,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from math import isfinite
 from pathlib import Path
@@ -160,6 +160,8 @@ class Walk:
         for table, query in tried:
             for each in self.interface.about(table, query):
                 question = self.question(each, table)
+                if value.is_choice:  # some need a larger ε
+                    question = replace(question, epsilon=max(EPSILONS))
                 before = len(self.faults)
                 plan = self.planned(question)
                 if plan is not None:
