@@ -234,7 +234,7 @@ def test_a_signature_is_of_one_protocol_and_by_the_key_that_it_states(desk: Desk
     assert opened_detached(jws, found.canonical, PROTOCOL) == fingerprint
     for wrong in (jws[:-4] + "AAAA", jws.replace("..", "."), "..", ""):
         with pytest.raises(CuratorError):
-            opened_detached(wrong, found.canonical)
+            opened_detached(wrong, found.canonical, PROTOCOL)
     desk.file.write_text(json.dumps(signed | {"epsilon": 3}))
     assert desk.run("check", str(desk.file)).exit_code == 1
     north = {"north": {"key": fingerprint}, "south": AGREED["sites"]["south"]}

@@ -85,7 +85,7 @@ class Identities:
             return by_subject
         address = claims.get("email")
         return self._with_claim(
-            issuer, "email", address.lower() if isinstance(address, str) else None
+            issuer, "email", identity_rows.address_of(address) if isinstance(address, str) else None
         )
 
     def holder(self, identity_id: str) -> Principal | None:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from secrets import token_hex
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, bindparam, insert, select, update
@@ -99,10 +100,22 @@ def identities_of(connection: Connection, principal_id: str) -> Sequence[RowMapp
     return connection.execute(query).mappings().all()
 
 
+def address_of(text: str) -> str:
+    """An address as it is compared: exactly, but for the case of A to Z. Other letters have no
+    case here: U+212A (the Kelvin sign) would become the k of somebody else.
+    """
+    return text.translate(_LOWER)
+
+
+_LOWER = {
+    ord(upper): ord(lower) for upper, lower in zip(ascii_uppercase, ascii_lowercase, strict=True)
+}
+
+
 def linked(connection: Connection, principal_id: str, identity: Identity, at: str) -> Change:
     """Makes the row; what is to be recorded. Raises IntegrityError where it is linked already."""
     identity_id = "id_" + token_hex(8)
-    value = identity.value.lower() if identity.claim == "email" else identity.value
+    value = address_of(identity.value) if identity.claim == "email" else identity.value
     insert_identity(
         connection,
         {

@@ -28,6 +28,7 @@ from reticent_server.web.site import Site
 from reticent_server.web.visits import (
     actor,
     cookie_name,
+    current_session,
     is_secure,
     set_cookie,
     site_of,
@@ -40,7 +41,9 @@ FLOW_SECONDS = 600
 
 _PURPOSE = "sign-in"
 _FLOW = re.compile(
-    r"(?P<id>[0-9a-f]{32})\.(?P<begun>[0-9]{1,12})\.(?P<next>[!-~]{0,2000})", re.ASCII
+    r"(?P<id>[0-9a-f]{32})\.(?P<begun>[0-9]{1,12})\.(?P<before>[0-9a-f]{0,32})\."
+    r"(?P<next>[!-~]{0,2000})",
+    re.ASCII,
 )
 _OTHER = (
     "That sign-in did not begin in this browser, took too long, or was used before. Sign in again."
@@ -61,7 +64,9 @@ def begin(request: Request) -> Response:
     site, (flow, _) = site_of(request), _parts(request)
     flow_id, begun = site.sessions.new_flow()
     path = quote(inside(request, request.query_params.get("next", "")), safe="/")
-    sealed = site.sessions.sealed_text(_PURPOSE, f"{flow_id}.{begun}.{path[:2000]}")
+    known = current_session(request)  # its cookie does not come with the provider's redirection
+    before = known.id if known is not None and known.is_signed_in else ""
+    sealed = site.sessions.sealed_text(_PURPOSE, f"{flow_id}.{begun}.{before}.{path[:2000]}")
     response = RedirectResponse(flow.address(attempt(site.sessions.mac, flow_id)), 303)
     response.set_cookie(
         _cookie(request),
@@ -90,6 +95,8 @@ def come_back(request: Request) -> Response:
         return _over(request, 401, _REFUSED)
     if holder is None or not holder.may(site.identity.act):
         return _over(request, 403, site.identity.nobody.format(shell_word(claims["sub"])))
+    if begun["before"]:
+        site.services.sign_ins.end(begun["before"], by=actor(site, holder))
     return _entered(site, request, holder, unquote(begun["next"]))
 
 

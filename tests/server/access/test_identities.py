@@ -38,6 +38,16 @@ def test_somebody_without_a_key_is_who_the_provider_says(
     assert carol.roles == {Role.AUDITOR}
 
 
+def test_addresses_are_compared_exactly_but_for_the_case_of_a_to_z(
+    access: Access, identities: Identities
+) -> None:
+    """U+212A, a Kelvin sign, is a k in lower case, and somebody else's address."""
+    access.add_linked("book", Identity(ISSUER, "email", "Book@X.example"), by="t")
+    for address, is_known in (("bOOk@x.EXAMPLE", True), ("boo\u212a@x.example", False)):
+        found = identities.holder_of(ISSUER, {"email": address, "email_verified": True})
+        assert (found is not None) is is_known
+
+
 @pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "claims",

@@ -6,11 +6,13 @@ would.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
 
+from reticent_server.access.identity_rows import Identity
 from reticent_server.domain.roles import Role
 from reticent_server.web.sessions import LONGEST_SECONDS
 from reticent_server.web.single_sign_on import FLOW_SECONDS
@@ -84,6 +86,42 @@ def test_somebody_who_is_linked_signs_in_and_out(world: World) -> None:
     assert not is_inside(browser)
     assert not is_inside(copy)
     assert world.desk.services.ledger.verify() == []
+
+
+def test_signing_in_over_a_session_ends_it(world: World) -> None:
+    """As with a key: who has a copy of the old cookie is out."""
+    browser, copy = world.browser(), world.browser()
+    world.sign_in(browser)
+    copy.cookies.update(browser.cookies)
+    assert is_inside(copy)
+    world.sign_in(browser)
+    assert (is_inside(browser), is_inside(copy)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"sub": "s-new", "email": "Eve@X.example", "email_verified": True}, 200),
+        ({"sub": "s-new", "email": "eve@x.example", "email_verified": False}, 403),
+        ({"sub": "s-other", "email": "eve@x.example", "email_verified": True}, 403),
+        ({"sub": "s-new"}, 403),
+        (None, 403),
+    ],
+)
+def test_an_address_that_is_said_at_userinfo_alone(
+    world: World, said: dict[str, Any] | None, status: int
+) -> None:
+    services, provider = world.desk.services, world.provider
+    services.identities.unlink("carol", by="t")
+    services.identities.link("carol", Identity(provider.issuer, "email", "eve@x.example"), by="t")
+    provider.claims, provider.userinfo = {"sub": "s-new"} | STRONG, said
+    assert world.sign_in(world.browser()).status_code == status
+
+
+def test_keys_that_are_rotated_twice_in_a_moment(world: World) -> None:
+    for number in (1, 2, 3):
+        world.provider.keys, world.provider.key = [number], number
+        assert world.sign_in(world.browser()).status_code == 200
 
 
 @pytest.mark.slow

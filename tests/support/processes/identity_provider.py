@@ -39,7 +39,8 @@ def rsa(number: int) -> RSAKey:
 class Provider:
     """claims: of who signs in next, beside what every token has. now: its clock. change: what is
     done to claims last. asked: paths that were asked for. keys: numbers of the keys in the
-    published set; key: of the one that signs. down: it replies 500 to everything.
+    published set; key: of the one that signs. userinfo: what it says there.
+    down: it replies 500 to everything.
     """
 
     issuer: str = ""
@@ -54,6 +55,7 @@ class Provider:
     codes: dict[str, Json] = field(default_factory=dict)
     methods: list[str] = field(default_factory=lambda: ["client_secret_basic"])
     metadata: Json = field(default_factory=dict)
+    userinfo: Json | None = None
 
     def token(self, header: Json | None = None, **claims: Any) -> str:
         """A token of this provider. A claim that is None is left out."""
@@ -76,7 +78,8 @@ class Provider:
                 return self._authorised(given)
             case "/token" if method == "POST":
                 return self._exchanged(given, basic)
-        return 404, {}
+        known = self.userinfo if path == "/userinfo" else None
+        return (404, {}) if known is None else (200, known)
 
     def _discovery(self) -> Json:
         return {
@@ -85,6 +88,7 @@ class Provider:
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/keys",
             "token_endpoint_auth_methods_supported": self.methods,
+            **({} if self.userinfo is None else {"userinfo_endpoint": f"{self.issuer}/userinfo"}),
         } | self.metadata
 
     def _authorised(self, given: dict[str, str]) -> tuple[int, Any]:

@@ -57,9 +57,9 @@ class Fetcher:
         self._client: httpx.Client | None = None
         self._lock = Lock()
 
-    def get(self, url: str) -> dict[str, Any]:
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Raises Unavailable."""
-        return self._sent("GET", url, {}, "")
+        return self._sent("GET", url, headers or {}, "")
 
     def post(self, url: str, headers: Mapping[str, str], body: str) -> dict[str, Any]:
         """The reply to a form; empty where what was sent is refused (400). Raises Unavailable."""
@@ -165,14 +165,15 @@ class Kept(Generic[T]):
         self._value: T | None = None
         self._fetched = self._tried = float("-inf")
 
-    def get(self, *, sooner: bool = False) -> T:
-        """The document. sooner: something was not in it, so it may be outdated. Raises
-        Unavailable."""
+    def get(self, *, sooner: bool = False, at_once: bool = False) -> T:
+        """The document. sooner: something was not in it, so it may be outdated; at_once: and nobody
+        but the provider can have caused that. Raises Unavailable."""
         present = self._usable()
-        due = self._age() > (RETRY_SECONDS if sooner else FRESH_SECONDS)
+        pause = -1.0 if at_once else RETRY_SECONDS  # none: two within one tick of the clock, too
+        due = self._age() > (pause if sooner else FRESH_SECONDS)
         if due and self._lock.acquire(blocking=present is None):
             try:
-                self._refresh()
+                self._refresh(pause)
             finally:
                 self._lock.release()
             present = self._usable()
@@ -180,9 +181,9 @@ class Kept(Generic[T]):
             raise Unavailable(UNREACHABLE)
         return present
 
-    def _refresh(self) -> None:
+    def _refresh(self, pause: float) -> None:
         now = self._clock.monotonic()
-        if now - self._tried <= RETRY_SECONDS:
+        if now - self._tried <= pause:
             return
         self._tried = now
         try:

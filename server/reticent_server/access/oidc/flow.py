@@ -18,6 +18,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
 from reticent_server.access.oidc.provider import Provider
 from reticent_server.access.oidc.tokens import Claims, Tokens
+from reticent_server.errors import Unavailable
 
 SCOPE = "openid email"
 
@@ -92,7 +93,23 @@ class Flow:
         if not isinstance(token, str):
             return None
         given = access if isinstance(access, str) else None
-        return self._tokens.signed_in(token, self._own.client_id, begun.nonce, given)
+        claims = self._tokens.signed_in(token, self._own.client_id, begun.nonce, given)
+        if claims is None or "email" in claims or given is None:
+            return claims
+        return {**self._address(claims["sub"], given), **claims}
+
+    def _address(self, subject: str, access_token: str) -> dict[str, object]:
+        """The address of a provider that says it at UserInfo only, as it does by default where a
+        token for that is issued (OpenID Connect Core 1.0, section 5.4); empty where it does not
+        answer, or speaks of somebody else: who is linked by the subject needs none.
+        """
+        try:
+            said = self._provider.userinfo(access_token)
+        except Unavailable:
+            return {}
+        if said.get("sub") != subject:
+            return {}
+        return {name: said[name] for name in ("email", "email_verified") if name in said}
 
     def _exchanged(self, begun: Attempt, code: str) -> dict[str, object]:
         body = prepare_token_request(

@@ -27,12 +27,15 @@ LEAST_RSA_BITS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """authorization, token, keys: URLs. auth_methods: how a client may prove itself at `token`."""
+    """authorization, token, keys, userinfo: URLs. auth_methods: how a client may prove itself at
+    `token`.
+    """
 
     authorization: str
     token: str
     keys: str
     auth_methods: Collection[str]
+    userinfo: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +60,23 @@ class Provider:
         """Raises Unavailable."""
         return self._metadata.get()
 
-    def key(self, kid: str | None, algorithm: str) -> Key | None:
+    def key(self, kid: str | None, algorithm: str, *, is_own: bool = False) -> Key | None:
         """The key of that id for an algorithm; without an id, the only one there is for it.
 
-        A key that is not known may be new: the set is then fetched again, but seldom. Raises
+        A key that is not known may be new: the set is then fetched again, but seldom, unless the
+        token came from the provider itself (is_own), which nobody can make it send. Raises
         Unavailable.
         """
         signing_key = _chosen(self._keys.get(), kid, algorithm)
-        return signing_key or _chosen(self._keys.get(sooner=True), kid, algorithm)
+        return signing_key or _chosen(self._keys.get(sooner=True, at_once=is_own), kid, algorithm)
+
+    def userinfo(self, access_token: str) -> dict[str, Any]:
+        """What the provider says of whom a token is of (OpenID Connect Core 1.0, section 5.3);
+        empty where it has no such endpoint. Raises Unavailable.
+        """
+        url = self.metadata().userinfo
+        header = {"Authorization": f"Bearer {access_token}"}
+        return {} if url is None else self._fetcher.get(url, header)
 
     def exchange(self, headers: Mapping[str, str], body: str) -> dict[str, Any]:
         """The reply of the token endpoint. Raises Unavailable."""
@@ -79,11 +91,13 @@ class Provider:
         if document.get("issuer") != self.issuer:
             raise Unavailable(UNREACHABLE)
         methods = document.get("token_endpoint_auth_methods_supported")
+        userinfo = document.get("userinfo_endpoint")
         return Metadata(
             safe_url(document.get("authorization_endpoint"), self.issuer),
             safe_url(document.get("token_endpoint"), self.issuer),
             safe_url(document.get("jwks_uri"), self.issuer),
             [m for m in methods if isinstance(m, str)] if isinstance(methods, list) else (),
+            None if userinfo is None else safe_url(userinfo, self.issuer),
         )
 
     def _read_keys(self) -> tuple[PublicKey, ...]:

@@ -65,15 +65,20 @@ class Tokens:
         return self._verified(
             token,
             lambda claims, header: CodeIDToken(claims, header, self._options(client_id), given),
+            is_own=True,
         )
 
     def _verified(
-        self, token: str, rules: Callable[[dict[str, Any], dict[str, Any]], JWTClaims]
+        self,
+        token: str,
+        rules: Callable[[dict[str, Any], dict[str, Any]], JWTClaims],
+        *,
+        is_own: bool = False,
     ) -> Claims | None:
         header = _header(token)
         if header is None or header["alg"] not in self._algorithms:
             return None
-        key = self._provider.key(header.get("kid"), header["alg"])
+        key = self._provider.key(header.get("kid"), header["alg"], is_own=is_own)
         if key is None:
             return None
         try:
