@@ -13,7 +13,7 @@ PROJECTS = pyproject.toml client/pyproject.toml server/pyproject.toml
 
 .venv/.server: $(PROJECTS) constraints.txt | .venv/bin/python
 	$(PIP) --editable ./client
-	$(PIP) --editable ./server
+	$(PIP) --editable './server[files,word]'
 	$(COMPILE)
 	@touch $@
 

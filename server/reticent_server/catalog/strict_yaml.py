@@ -35,6 +35,21 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+def _number(loader: _StrictLoader, node: Any) -> Any:
+    """A number; YAML 1.1 also reads 1:30:00 as one, of base 60. Raises ConstructorError."""
+    if ":" in node.value:
+        raise _refusal(
+            node.start_mark,
+            f"{node.value} is read as a number of base 60: write seconds, or quotes",
+        )
+    reads = {"int": loader.construct_yaml_int, "float": loader.construct_yaml_float}
+    return reads[node.tag.rpartition(":")[2]](node)
+
+
+for _kind in ("int", "float"):
+    _StrictLoader.add_constructor(f"tag:yaml.org,2002:{_kind}", _number)
+
+
 def _refusal(mark: Any, problem: str) -> yaml.MarkedYAMLError:
     return yaml.constructor.ConstructorError(None, None, problem, mark)
 

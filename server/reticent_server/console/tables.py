@@ -43,6 +43,7 @@ from reticent_server.intake.staged import (
     staging,
 )
 from reticent_server.intake.versions import LoadedVersion, Named
+from reticent_server.vault.extras import readable
 from reticent_server.web.forms import read_long_form
 from reticent_server.web.routing import pages_router
 from reticent_server.web.uploads import FileForm, receive
@@ -85,6 +86,7 @@ def _tables(visit: Visit, problem: ReticentError | None = None) -> Response:
         waiting=staging(settings, visit.services.clock).of(_owner(visit)),
         problem=problem.detail if problem else "",
         limit=settings.upload_bytes,
+        formats=readable(),
         folders=[folder.name for folder in folders(settings.sources_folder)],
     )
 

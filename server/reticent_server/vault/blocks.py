@@ -17,14 +17,12 @@ _NAMED = 12  # columns of a file, in one message
 @dataclass(frozen=True, slots=True)
 class FileColumn:
     """A column of a file. label: what the file calls it besides, and levels: (label, codes) of its
-    values, both of the file's own dictionary. has_missing: whether the dictionary speaks of missing
-    cells.
+    values, both of the file's own dictionary.
     """
 
     name: str
     label: str = ""
     levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    has_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,7 +226,14 @@ def _normal(column: Column, cells: pa.Array) -> pa.Array:
             f"Column {column.name} has type {cells.type} in the file, which cannot be read as "
             f"{column.kind}; write it as text or numbers."
         )
-    return texts
+    return pc.fill_null(texts, "") if _says_empty(column) else texts
+
+
+def _says_empty(column: Column) -> bool:
+    """Whether an empty cell is declared as a value, such as the "no" of flags that are "Y" or
+    blank: files with types have a null there, where texts have nothing.
+    """
+    return any(text == "" for text, _ in column.recode.codes)
 
 
 def _is_number(kind: pa.DataType) -> bool:

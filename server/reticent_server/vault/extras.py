@@ -4,9 +4,24 @@ installed.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 
 from reticent_server.errors import CuratorError
+
+FOREIGN = {
+    "Excel": "python_calamine",
+    "SAS": "pyreadstat",
+    "Stata": "pyreadstat",
+    "SPSS": "pyreadstat",
+    "DuckDB": "duckdb",
+}
+"""What reads the formats of others."""
+
+
+def readable() -> dict[str, bool]:
+    """Of each format of others whether its library is installed here."""
+    return {name: find_spec(module) is not None for name, module in FOREIGN.items()}
 
 
 def library(module: str, extra: str, what: str) -> ModuleType:

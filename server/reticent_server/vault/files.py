@@ -84,6 +84,9 @@ ending alone.
 
 _SUFFIXES = {".parquet": FileFormat.PARQUET, ".dta": FileFormat.STATA}
 _DUCKDB, _DUCKDB_AT = b"DUCK", 8
+_ENCRYPTED = b"ENCRYPTED"
+"""Of SPSS, behind eight bytes, too."""
+
 _LONGEST = 32
 
 _OTHERS = {
@@ -115,6 +118,8 @@ def file_format(path: Path) -> FileFormat:
             begins = file.read(_LONGEST)
     except OSError as error:
         raise CuratorError(f"{path} cannot be opened: {error.strerror}.") from None
+    if begins[_DUCKDB_AT:].startswith(_ENCRYPTED):
+        raise CuratorError(f"{path.name} is an encrypted file of SPSS: save it without a password.")
     for mark, is_it in _OTHERS.items():
         if begins.startswith(mark):
             raise CuratorError(f"{path.name} {is_it}.")

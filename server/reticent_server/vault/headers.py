@@ -10,6 +10,9 @@ from collections.abc import Sequence
 _YEARS = range(1800, 2101)
 """Whole numbers that are names of columns rather than cells: tables have a column a year."""
 
+_INDEXES = 2
+"""Columns without a name that may stand before all others: row names of R, indexes of pandas."""
+
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,  ]\d+)*|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 """A number in any style; dates of digits are no names either."""
 
@@ -42,7 +45,9 @@ def _is_wide(row: Sequence[str], usual: int) -> bool:
     header, and the reverse.
     """
     filled = sum(bool(cell) for cell in row)
-    return _width(row) >= usual and 2 * filled > usual
+    unnamed = next((k for k, cell in enumerate(row) if cell), 0)
+    is_index = 0 < unnamed <= _INDEXES and filled == len(row) - unnamed
+    return _width(row) >= usual and (2 * filled > usual or is_index)
 
 
 def _width(row: Sequence[str]) -> int:

@@ -34,14 +34,21 @@ _MOST_CHARACTERS = 200
 def labelled_columns(path: Path, reading: Reading) -> list[FileColumn]:
     """The columns, with the dictionary's labels. Raises CuratorError."""
     _, meta = _read(path, reading, metadataonly=True, user_missing=True)
-    return [_column(name, meta) for name in meta.column_names]
+    reads_letters = reading.format == "spss"
+    return [_column(name, meta, reads_letters=reads_letters) for name in meta.column_names]
 
 
-def _column(name: str, meta: Any) -> FileColumn:
+def _column(name: str, meta: Any, *, reads_letters: bool) -> FileColumn:
+    """reads_letters: whether codes may be texts; those of Stata and SAS are special missing values
+    (.a to .z), whose labels are no levels, as are letters beside numbers.
+    """
     label = _printable(meta.column_names_to_labels.get(name) or "")
     missing = meta.missing_ranges.get(name) or meta.missing_user_values.get(name) or []
-    levels = _levels(meta.variable_value_labels.get(name, {}), missing)
-    return FileColumn(name, label, levels if len(levels) > 1 else (), has_missing=bool(missing))
+    labels = meta.variable_value_labels.get(name, {})
+    if any(not isinstance(code, str) for code in labels) or not reads_letters:
+        labels = {code: label for code, label in labels.items() if not isinstance(code, str)}
+    levels = _levels(labels, missing)
+    return FileColumn(name, label, levels if len(levels) > 1 else ())
 
 
 def _levels(

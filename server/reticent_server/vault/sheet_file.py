@@ -37,7 +37,8 @@ MOST_UNPACKED = 1 << 30
 _TITLES = 30
 """Rows among which the row of names is looked for."""
 
-_WORKBOOK = "xl/workbook.xml"
+_TYPES, _WORKBOOK = "[Content_Types].xml", "workbook.xml"
+"""Parts of every Excel file; the second may stand anywhere (ECMA-376, part 2)."""
 
 
 def sheet_reading(path: Path, said: Reading) -> Reading:
@@ -95,10 +96,10 @@ def _opened(path: Path, changed: int) -> Any:  # noqa: ARG001 - a file that was 
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()
-        names = {part.filename for part in parts}
+        names = {part.filename.rpartition("/")[2] for part in parts}
     except (zipfile.BadZipFile, OSError, ValueError):
         raise CuratorError(f"{path.name} cannot be read as an Excel file.") from None
-    if _WORKBOOK not in names:
+    if _WORKBOOK not in names or _TYPES not in names:
         raise CuratorError(f"{path.name} is a zip archive and no Excel file: unpack it.")
     if sum(part.file_size for part in parts) > MOST_UNPACKED:
         raise CuratorError(f"{path.name} holds more than {MOST_UNPACKED >> 20} MB: save it as CSV.")

@@ -28,6 +28,9 @@ _TITLES = 30
 
 _PREFERRED = ("tab", "semicolon", "pipe", "comma")
 
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+"""The first begins as UTF-16 does."""
+
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
@@ -54,6 +57,8 @@ def _encoding(path: Path) -> str:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         begins = file.read(4)
+        if begins in _UTF_32:
+            raise CuratorError(f"{path.name} is UTF-32, which is not read: save it as UTF-8.")
         for mark, name in _MARKS.items():
             if begins.startswith(mark):
                 return name

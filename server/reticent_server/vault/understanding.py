@@ -127,6 +127,8 @@ def _scanned(
 
 def _shown(cells: pa.Array) -> tuple[str, ...]:
     texts = texts_of(cells[:ROWS])
+    if pa.types.is_nested(cells.type):  # which cannot be loaded, and has texts of any length
+        return (_cut(str(cells.type)),)
     known = [str(cell) for cell in cells[:ROWS]] if texts is None else texts.to_pylist()
     return tuple("" if text is None else _cut(text) for text in known)
 

@@ -112,6 +112,8 @@ BAD_COLUMNS = {
     "yes: {kind: boolean}": "Column 'True': a name is",
     f"{'x' * 65}: {{kind: boolean}}": "a name is a letter or _",
     "x:": "Column x: write {kind: …} after the name",
+    "x: {kind: numeric, lower: 0, upper: 1:30:00}": "1:30:00 is read as a number of base 60",
+    "x: {kind: numeric, lower: 0, upper: 1:30.5}": "1:30.5 is read as a number of base 60",
     "x: &a {kind: boolean}\n  y: *a": "aliases (*name) are not allowed",
     "x: {<<: {kind: boolean}}": "line 2: could not determine a constructor",
     "? [a]\n  : {kind: boolean}": "line 2: a key must be a plain name",

@@ -7,12 +7,14 @@ import sys
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet
 import pyreadstat
 import pytest
 import xlsxwriter
@@ -136,6 +138,54 @@ def test_spss_labels_are_levels_and_missing_codes_missing(tmp_path: Path) -> Non
         'sex: {kind: categorical, label: "Sex of the person", levels: {"Male": ["1"], '
         '"Female": ["2"]}'
     ) in draft_schema(file)
+
+
+def test_labels_of_special_missing_values_are_no_levels(tmp_path: Path) -> None:
+    """Stata's .a to .z are missing cells, which no level is read from."""
+    file = tmp_path / "a.dta"
+    frame = pd.DataFrame({"x": [1.0, 2.0, 1.0, "a"], "y": [1.5, 2.5, "b", "a"]})
+    labels = {"x": {1: "one", 2: "two", "a": "dont know"}, "y": {"a": "dont know", "b": "refused"}}
+    pyreadstat.write_dta(
+        frame,
+        str(file),
+        variable_value_labels=labels,
+        missing_user_values={"x": ["a"], "y": ["a", "b"]},
+    )
+    known = {column.source: column for column in propose(file).columns}
+    assert known["x"].levels == (("one", ("1",)), ("two", ("2",)))
+    assert (known["y"].levels, known["y"].kind) == ((), "numeric")
+    assert cells(file, propose(file))["x"] == [1.0, 2.0, 1.0, None]
+
+
+def test_flags_that_are_a_letter_or_nothing_are_read_from_every_format(
+    sqlite_vault: Vault, tmp_path: Path
+) -> None:
+    """As CDISC writes them; files with types have a null where a text has nothing."""
+    schema = tmp_path / "s.yaml"
+    schema.write_text(
+        'columns:\n  f: {kind: boolean, true: ["Y"], false: [""]}\n'
+        '  g: {kind: categorical, from: f, levels: {"yes": ["Y"], "no": [""]}}\n'
+    )
+    frame = pd.DataFrame({"f": ["Y", "", "Y", ""]})
+    (tmp_path / "a.csv").write_text("f,x\nY,1\n,1\nY,1\n,1\n")
+    pyreadstat.write_xport(frame, str(tmp_path / "a.xpt"))
+    pyreadstat.write_sav(frame, str(tmp_path / "a.sav"))
+    pyreadstat.write_dta(frame, str(tmp_path / "a.dta"))
+    nulls = pa.table({"f": ["Y", None, "Y", None]})
+    pa.parquet.write_table(nulls, tmp_path / "a.parquet")
+    for ending in ("csv", "xpt", "sav", "dta", "parquet"):
+        source = sqlite_vault.load(tmp_path / f"a.{ending}", read_schema(schema)).source
+        read = sqlite_vault.read(source, ["f", "g"]).to_pydict()
+        assert (read["f"], read["g"]) == ([1, 0, 1, 0], [0, 1, 0, 1]), ending
+
+
+def test_a_book_whose_parts_stand_at_the_root(tmp_path: Path) -> None:
+    book(tmp_path / "a.xlsx")
+    with ZipFile(tmp_path / "a.xlsx") as usual, ZipFile(tmp_path / "b.xlsx", "w") as flat:
+        for name in usual.namelist():
+            content = usual.read(name).replace(b"xl/", b"")
+            flat.writestr(name.replace("xl/", ""), content)
+    assert propose(tmp_path / "b.xlsx").sheets == ("Notes", "Data 2024")
 
 
 def test_labels_of_strangers_are_one_short_line_of_text(tmp_path: Path) -> None:

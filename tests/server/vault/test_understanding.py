@@ -121,6 +121,8 @@ SEPARATED = {
     "country,2019,2020\nA,1,2\nB,3,4\n": ("comma", 1),
     "Report\n\nmade in May\na;b;c\n1;2;3\n4;5;6\n": ("semicolon", 4),
     "x\n1\n2\n": ("comma", 1),
+    ",,score\na,1,2.5\nb,2,3.5\n": ("comma", 1),
+    ",,score,g\na,1,2.5,x\nb,2,3.5,y\n": ("comma", 1),
 }
 
 
@@ -243,6 +245,7 @@ FOREIGN = {
     b"\xd0\xcf\x11\xe0rest": "before 2007",
     b"\x1f\x8b\x08": "gzip",
     b"%PDF-1.7": "PDF",
+    b"\x1c" + bytes(7) + b"ENCRYPTEDSAV\x15": "encrypted file of SPSS",
     b"SQLite format 3\0": "dataset register",
 }
 
@@ -288,6 +291,13 @@ def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
 def test_what_is_said_is_checked(said: dict[object, object], problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         read_reading(said)
+
+
+@pytest.mark.parametrize("codec", ["utf-32", "utf-32-le", "utf-32-be"])
+def test_utf_32_is_said(tmp_path: Path, codec: str) -> None:
+    mark = {"utf-32-le": "\ufeff", "utf-32-be": "\ufeff"}.get(codec, "")
+    with pytest.raises(CuratorError, match="is UTF-32, which is not read: save it as UTF-8"):
+        propose(written(tmp_path, f"{mark}a,b\n1,2\n".encode(codec)))
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,\x002\n3,4\n", "a,b\n1,2\n".encode("utf-16-le")])
