@@ -4,6 +4,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 from uuid import uuid4
@@ -16,7 +17,7 @@ from reticent._http import Http, another_answer, parsed
 from reticent._methods import Methods
 from reticent._plan import Plan
 from reticent._profile import Profile
-from reticent._questions import Query
+from reticent._questions import Query, in_words
 from reticent._reading import read, read_all
 from reticent._release import NoReply, Release
 from reticent._schema import Schema
@@ -666,3 +667,8 @@ class Dataset(Methods):
         of_persons = self._persons is not None or self.schema.many_rows
         what = "persons" if of_persons else "records"
         return f"<Dataset {self.name}, version {self.version}: {self.n:,} {what}; {columns}>"
+
+
+for _name, _method in {**vars(Methods), **vars(Dataset)}.items():
+    if isfunction(_method) and not _name.startswith("_"):
+        setattr(Dataset, _name, in_words(_method))

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
 from math import isfinite
+from typing import NoReturn
 
 WIDTH = 90
 
@@ -19,6 +20,10 @@ class Text(str):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self)}</pre>"
+
+    def as_latex(self) -> NoReturn:
+        """Raises AttributeError, which says what has a table's LaTeX."""
+        raise AttributeError('a summary is a text; write reticent.table({"fit": fit}).latex()')
 
 
 def number(value: float | None) -> str:

@@ -14,6 +14,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import reticent
+from reticent.kinds.quantile_regression import QuantileRegressionResults
 from support.client.replying_server import release
 from support.seeds import seeded
 
@@ -496,3 +497,21 @@ def test_a_level_may_be_any_text(data: pd.DataFrame, level: str) -> None:
     tested = mine.wald_test(f"g[{level}] = 0")
     theirs = fit.wald_test("g[T.b] = 0", scalar=True)
     assert tested.statistic == pytest.approx(float(theirs.statistic))
+
+
+def test_quantile_regressions_predict_by_tau(data: pd.DataFrame) -> None:
+    fit = smf.quantreg("y ~ x", data).fit(q=0.5)
+    one = released(fit, "y ~ x").release
+    halves = {**one["result"], "tau": 0.5}
+    more = {**halves, "coefficients": [1.0, 2.0], "tau": 0.75}
+    new = {"x": [0.5, 1.0]}
+
+    def regressions(*fits: Any) -> QuantileRegressionResults:
+        return QuantileRegressionResults({**one, "result": {"fits": list(fits)}})
+
+    np.testing.assert_allclose(regressions(halves).predict(new), fit.predict(pd.DataFrame(new)))
+    both = regressions(halves, more).predict(new)
+    assert list(both) == [0.5, 0.75]
+    np.testing.assert_allclose(both[0.75], [2.0, 3.0])
+    with pytest.raises(AttributeError, match=r"reticent\.table\("):
+        released(smf.ols("y ~ x", data).fit(), "y ~ x").summary().as_latex()

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queries of every kind's method: what is sent, and what is refused before anything is sent."""
 
+from functools import partial
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import reticent
 from reticent._checks import NUMBER, TEXT, either, named, several, word
 from reticent._queries import BUILDERS, build
+from support.client.replying_server import Server
 
 Fields = dict[str, Any]
 
@@ -102,7 +105,7 @@ REFUSED: list[tuple[tuple[Any, ...], Fields, str]] = [
     (("subsample_aggregate", "mean", "y"), {"parameter_bounds": [1]}, "lists of finite numbers."),
     (("linear_regression",), {}, "do not fit a linear_regression: missing a required argument"),
     (("linear_regression", "y ~ x", None, "tukey"), {}, "too many positional arguments"),
-    (("count",), {"wher": "x > 0"}, "unexpected keyword argument 'wher'"),
+    (("count",), {"wher": "x > 0"}, "count has no argument wher; did you mean where?"),
 ]
 
 
@@ -139,3 +142,38 @@ def test_checks_of_kinds_to_come() -> None:
         with pytest.raises(reticent.InvalidQuery) as refused:
             levels.checked("tau", wrong)
         assert str(refused.value) == sentence
+
+
+def takes_any(method: Any) -> bool:
+    """Whether a method hands further arguments on to another one."""
+    return any(p.kind is p.VAR_KEYWORD for p in signature(method).parameters.values())
+
+
+METHODS = [n for n, m in vars(reticent.Dataset).items() if isfunction(m) and not n.startswith("_")]
+METHODS = [n for n in METHODS if not takes_any(getattr(reticent.Dataset, n))]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_unknown_argument_is_named_with_the_nearest(name: str, server: Server) -> None:
+    """Of each method: in a sentence, before anything is sent."""
+    ds = server.dataset()
+    asked = len(server.requests)
+    with pytest.raises(reticent.InvalidQuery, match=f"{name} has no argument unheard"):
+        getattr(ds, name)(unheard=1)
+    assert len(server.requests) == asked
+
+
+@pytest.mark.parametrize("kind", ["crosstab", "t_test", "correlation"])
+def test_weights_are_refused_with_the_kinds_that_have_them(kind: str, server: Server) -> None:
+    ds = server.dataset()
+    for ask in (getattr(ds, kind), partial(ds.plan, kind), partial(ds.ask, kind)):
+        with pytest.raises(
+            reticent.InvalidQuery, match=f"{kind} has no argument weights.* is one of .*mean"
+        ):
+            ask(["a", "b"], weights="w", epsilon=1.0)
+
+
+@pytest.mark.parametrize("named", ["logit", "ols"])
+def test_models_by_name_refuse_in_a_sentence(named: str, server: Server) -> None:
+    with pytest.raises(reticent.InvalidQuery, match="no argument tunning; did you mean tuning"):
+        getattr(server.dataset(), named)("new ~ grade", tunning=1.0, epsilon=1.0)

@@ -11,6 +11,7 @@ from reticent import _optional
 from reticent._drawing import SAMPLING, TOTAL
 from reticent._release import Release
 from reticent._text import Text, number, paragraph, probability, text_table
+from reticent.results.design import Frame
 from reticent.results.regression import RegressionResults
 
 _INTERCEPT = "Intercept"
@@ -43,6 +44,13 @@ class QuantileRegressionResults(Release):
         if len(self.fits) != 1:
             raise ValueError("there is a fit for each tau; see fits")
         return next(iter(self.fits.values()))
+
+    def predict(self, frame: Frame) -> Any:
+        """(n,) predicted quantiles of new public data, free; of several τ a mapping, by τ. As
+        RegressionResults.predict.
+        """
+        found = {tau: fit.predict(frame) for tau, fit in self.fits.items()}
+        return found if len(found) > 1 else self.fit.predict(frame)
 
     @property
     def crossing(self) -> bool:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with a request that does not fit its schema, in one sentence.
 
-Names known fields and uses constant words: neither values nor names that the caller made up.
+Names known fields and uses constant words, never values. The name of a field that is not known is
+repeated where it is short and could be a field's.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from reticent_server.errors import InvalidPrivacy, InvalidQuery, InvalidRequest
 from reticent_server.kinds import KINDS
@@ -50,6 +53,7 @@ _PROJECT = ("project", "name", "purpose", "members", "ends_on", "budgets", "plan
 _QUERIES = frozenset(each.name for kind in KINDS for each in fields(kind.query))
 _KNOWN = _QUERIES | {*_REQUEST, *_PROJECT}
 _NOT_DECLARED = ("extra_forbidden", "unexpected_keyword_argument")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
 
 
 def explained(errors: Sequence[Any]) -> InvalidRequest:
@@ -62,7 +66,30 @@ def explained(errors: Sequence[Any]) -> InvalidRequest:
     if place in ([], ["body"]) and not extra:
         return InvalidRequest(BODY)
     field = ".".join(place[1:]) or "The body"
-    return _class_of(place)(f"{field} {_sentence(kind, errors[0])}.")
+    said = _unknown(errors[0]) if extra else _sentence(kind, errors[0])
+    return _class_of(place)(f"{field} {said}.")
+
+
+def _unknown(error: Any) -> str:
+    """With the field's name, and the field that is nearest: by its name, or by what it takes."""
+    *path, name = error["loc"]
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        return _SENTENCES["extra_forbidden"]
+    query = next((kind.query for part in path[::-1] for kind in KINDS if kind.name == part), None)
+    sent = error.get("input")
+    takes = [field for field, words in _words(query) if isinstance(sent, str) and sent in words]
+    known = [each.name for each in fields(query)] if query else [*_REQUEST[1:], *_PROJECT]
+    near = (takes or get_close_matches(name, known, n=1))[:1]
+    return f"has no field {name}" + (f"; the nearest is {near[0]}" if near else "")
+
+
+def _words(query: type | None) -> Iterator[tuple[str, set[Any]]]:
+    """The fields of a question that take one of a few words, and these words."""
+    for name, hint in (get_type_hints(query) if query else {}).items():
+        parts = [hint, *get_args(hint)]
+        words = {w for p in parts if get_origin(p) is Literal for w in get_args(p)}
+        if words and name != "kind":
+            yield name, words
 
 
 def _sentence(kind: str, error: Any) -> str:
