@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forecast of a plan over HTTP, and as the client reads it."""
 
+import json
+from typing import Any
+
 import httpx
 import pytest
 
 import reticent
+from reticent_server.domain.plan import Release
+from reticent_server.domain.query import Privacy
+from reticent_server.domain.reservation import Reservation
 from reticent_server.kinds.glm.families import FAMILIES
 from reticent_server.kinds.glm.query import GAUSSIAN
+from reticent_server.kinds.shared.linear.query import LinearRegression
+from reticent_server.pipeline import planning
+from reticent_server.pipeline.documents import release_body
 from reticent_server.pipeline.services import Services
 from support.client.replying_server import DATASET
 from support.installations.small import Api, Installation, request_body, without_reader
@@ -59,7 +68,8 @@ def test_the_epsilon_of_a_target_reaches_it(api: Api) -> None:
 def test_every_family_has_a_plan(api: Api, query: dict[str, object]) -> None:
     reply = planned(api, query, privacy={"epsilon": 50.0})
     assert reply.status_code == 200, reply.text
-    assert 0 < reply.json()["precision"]["half_widths"][-1] < 5
+    assert reply.json()["precision"]["half_widths"][-1] is None  # without a profile no units
+    assert 1 < reply.json()["precision"]["ci_ratios"][-1] < 2
 
 
 @pytest.mark.parametrize("missing", ["mask", "indicator"])
@@ -148,3 +158,38 @@ def test_the_client_shows_the_forecast(api: Api) -> None:
     assert "Forecast privacy over sampling standard error: Intercept" in shown
     assert f"epsilon = {plan.epsilon_for[3.0]:g} brings the largest of these to 3" in shown
     assert "\n- " in shown
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"kind": "median", "column": "y"},
+        {"kind": "quantiles", "column": "y", "probabilities": [0.25, 0.5]},
+        {"kind": "iqr", "column": "y"},
+        {"kind": "m_estimate", "column": "y", "tuning": 1.5},
+    ],
+)
+def test_what_has_no_interval_promises_none(api: Api, query: dict[str, object]) -> None:
+    assert planned(api, query).json()["precision"] is None
+    if query["kind"] != "m_estimate":
+        assert planned(api, query | {"intervals": True}).json()["precision"]["ci_ratios"][0] > 1
+
+
+@pytest.mark.parametrize("by", [None, "g"])
+def test_hazards_whose_tail_noise_will_hide_promise_no_interval(api: Api, by: str | None) -> None:
+    """The noise of the numbers of long scores is public: the reply tells no tail, and says so."""
+    query = {"kind": "hazard_regression", "formula": "Surv(k, b) ~ x", "by": by}
+    quiet, loud = (planned(api, query, privacy={"epsilon": e}).json() for e in (16.0, 2.0))
+    assert loud["precision"]["ci_ratios"] == loud["forecast"]["privacy_to_sampling"] == [None]
+    assert any("No intervals are" in note for note in loud["forecast"]["notes"])
+    assert 1 < quiet["precision"]["ci_ratios"][0] < 1.2
+
+
+@pytest.mark.parametrize("status", ["reply", "no_reply", "failed"])
+def test_a_release_answers_what_its_plan_answers(services: Services, status: Any) -> None:
+    facts = services.catalog.facts("people")
+    query = LinearRegression("y ~ x", mechanism="influence")
+    plan = planning.plan(facts, query, Privacy(2.0, 1e-6))
+    paid = Reservation("r", facts.version_id, plan.cost, "")
+    body = json.loads(release_body(plan, paid, Release(status=status, result=None)))
+    assert body["answers"] == plan.planned.answers != ""

@@ -37,10 +37,9 @@ class ForecastPrecision:
 
     @property
     def half_widths(self) -> tuple[float | None, ...]:
-        """(k,) half of the 95 % interval; of the noise alone where sampling is not known; None: not
-        in units."""
+        """(k,) half of the 95 % interval; None: not in units, or sampling is not known."""
         return tuple(
-            Z * hypot(privacy, sampling or 0.0) if self.in_units else None
+            None if sampling is None or not self.in_units else Z * hypot(privacy, sampling)
             for privacy, sampling in zip(self.privacy, self.sampling, strict=True)
         )
 
@@ -51,10 +50,11 @@ class ForecastPrecision:
 
     def noise_for_half_width(self, place: int, half_width: float) -> float | None:
         """The deviation of noise that half a width allows, 0 where sampling alone takes it; None:
-        not in units."""
-        if not self.in_units:
+        not in units, or sampling is not known."""
+        sampling = self.sampling[place]
+        if sampling is None or not self.in_units:
             return None
-        return sqrt(max(0.0, (half_width / Z) ** 2 - (self.sampling[place] or 0.0) ** 2))
+        return sqrt(max(0.0, (half_width / Z) ** 2 - sampling**2))
 
 
 def single(name: str, privacy: float, sampling: float | None) -> ForecastPrecision:

@@ -36,7 +36,8 @@ _NAMED = 6  # terms that a sentence names before it counts the others
 @dataclass(frozen=True, slots=True, eq=False)
 class FitForecast:
     """fit: what it will be worth; intervals: (q,) which coefficients are expected to have one;
-    notes: of the model and of the profile.
+    notes: of the model and of the profile. in_units: whether a profile has the columns' spread, so
+    that standard errors are in the units of the data.
     """
 
     design: Design
@@ -44,14 +45,15 @@ class FitForecast:
     fit: Forecast
     intervals: BoolArray
     notes: list[str]
+    in_units: bool
 
     @property
     def precision(self) -> ForecastPrecision:
         """Forecast precision of the coefficients; infinite where no interval is expected."""
         privacy = np.where(self.intervals, self.fit.privacy, np.inf).tolist()
-        return ForecastPrecision(
-            tuple(self.design.names), tuple(privacy), tuple(self.fit.sampling.tolist())
-        )
+        sampling = tuple(self.fit.sampling.tolist())
+        names = tuple(self.design.names)
+        return ForecastPrecision(names, tuple(privacy), sampling, in_units=self.in_units)
 
     def shown(self, planned: Mapping[str, Any]) -> Mapping[str, Any]:
         """What is `planned`, and for each coefficient the expected privacy over its sampling

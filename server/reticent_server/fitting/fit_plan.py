@@ -55,7 +55,7 @@ from reticent_server.fitting.expected_intervals import expected_intervals
 from reticent_server.fitting.fit_forecast import FitForecast
 from reticent_server.fitting.fit_reply import FitReply
 from reticent_server.fitting.fit_times import FitTimes
-from reticent_server.fitting.forecast import Forecast, forecast_fit, forecast_ratio
+from reticent_server.fitting.forecast import Forecast, forecast_fit
 from reticent_server.fitting.newton import NoisyNewton
 from reticent_server.fitting.own_profile import (
     OwnProfile,
@@ -154,7 +154,7 @@ class FitPlan(Planned, Generic[ResponseT]):
     @property
     def precision(self) -> ForecastPrecision:
         """Forecast precision of the coefficients."""
-        return self._expected.precision
+        return self.expected.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -167,14 +167,16 @@ class FitPlan(Planned, Generic[ResponseT]):
             "shares": self.shares,
             "noise_ratio": self.budget.eta,
         }
-        return self._expected.shown(planned)
+        return self.expected.shown(planned)
 
     @property
-    def _expected(self) -> FitForecast:
+    def expected(self) -> FitForecast:
+        """What a plan says of the fit."""
         own, notes, fit = self.own_profile, self.model.notes(self.ground), self.forecast_fit
         declined = not spread_verdict(own).intervals or bool(notes)
         given = expected_intervals(fit, self.sizes, self.budget, declined=declined)
-        return FitForecast(self.design, self.facts, fit, given, [*profile_notes(own), *notes])
+        said = [*profile_notes(own), *notes]
+        return FitForecast(self.design, self.facts, fit, given, said, in_units=own is None)
 
     @property
     def forecast_fit(self) -> Forecast:
@@ -190,16 +192,15 @@ class FitPlan(Planned, Generic[ResponseT]):
 
     def noise_ratio(self, rho: int) -> float:
         """The largest forecast ratio of a coefficient's privacy and sampling standard errors, were
-        the same fit planned at `rho`; infinite where an own profile would not resolve its
-        columns.
+        the same fit planned at `rho`; infinite where no interval would be expected.
         """
+        there = self if rho == self.rho else self._planned_at(rho)
+        return there.forecast_fit.worst if there.expected.intervals.any() else np.inf
+
+    def _planned_at(self, rho: int) -> "FitPlan[ResponseT]":
         own = self.own_profile and self.own_profile.planned_at(rho)
-        if not spread_verdict(own).intervals:
-            return np.inf
-        if self.is_wide and rho == self.rho:
-            return self.forecast_fit.worst
-        left, made = rho - (own.rho if own else 0), (self.model, self.ground, self.own_profile)
-        return forecast_ratio(_sized(self.facts, self.design, *made, self.level, left).newton)
+        left, made = rho - (own.rho if own else 0), (self.model, self.ground, own)
+        return _sized(self.facts, self.design, *made, self.level, left)
 
     @property
     def shares(self) -> dict[str, float]:

@@ -160,12 +160,6 @@ def forecast_fit(fit: NoisyNewton) -> Forecast:
     )
 
 
-def forecast_ratio(fit: NoisyNewton) -> float:
-    """The largest ratio of `forecast_fit` alone, in two thirds of its time."""
-    privacy, sampling = _last_step(fit).errors
-    return float(np.max(privacy / sampling, initial=0.0))
-
-
 def _last_step(fit: NoisyNewton) -> _LastStep:
     n, q = fit.sizes.expected_n, fit.sizes.size
     ground = expected_ground(fit.coordinates)

@@ -52,6 +52,7 @@ from reticent_server.fitting.trust.thresholds import (
     BULK_INDEX,
     RESOLVED,
 )
+from reticent_server.mechanisms.running_counts import noise_sd
 from reticent_server.numerics.matrices import floored
 from reticent_server.numerics.running_factor import FACTOR_BITS, running_factor
 
@@ -116,9 +117,16 @@ class LengthGrid:
 
     def beyond(self, released: Released) -> tuple[FloatArray, FloatArray]:
         """N (E,) at each edge, and the standard deviation (E,) of its noise."""
+        numbers = _root() @ released.values
+        return numbers[::-1], self._noise(released.sd)
+
+    def tells(self, N: FloatArray, part: RunningCounts, count: float, rank: float) -> bool:
+        """Whether a release is expected to tell a tail: N (E,) records of `count` at the edges."""
+        return tail_edges(N, self._noise(noise_sd(part)), count, rank) is not None
+
+    def _noise(self, sd: float) -> FloatArray:
         root = _root()
-        numbers = root @ released.values
-        return numbers[::-1], (released.sd**2 * root @ root.T)[::-1, ::-1]
+        return np.asarray((sd**2 * root @ root.T)[::-1, ::-1])
 
 
 @lru_cache(maxsize=1)

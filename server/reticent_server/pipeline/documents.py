@@ -109,7 +109,7 @@ def release_body(ready: Plan, reservation: Reservation, release: Release) -> byt
         query=query_json(ready.query),
         guarantee=asdict(ready.guarantee),
         result=release.result,
-        answers=ready.planned.answers if release.status == "reply" else "",
+        answers=ready.planned.answers,
     )
 
 

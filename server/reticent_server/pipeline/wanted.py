@@ -46,14 +46,13 @@ class Wanted:
         widths = self.ci_ratio if self.half_width is None else self.half_width
         if isinstance(widths, Mapping) and not set(widths) <= set(precision.names):
             raise InvalidQuery("A name in ci_ratio or half_width is none of the numbers forecast.")
+        if any(precision.sampling[place] is None for place, _ in self._places(precision)):
+            raise InvalidQuery(
+                "No width can be forecast, as what the numbers vary by is not public: no profile "
+                "has been released. Give epsilon, or ask the curator for a profile."
+            )
         if self.half_width is not None:
             self._check_units(precision)
-        elif any(precision.sampling[place] is None for place, _ in self._places(precision)):
-            raise InvalidQuery(
-                "What the column varies by is not public: no profile has been released. Give "
-                "half_width, or ask the "
-                "curator for a profile."
-            )
         elif not all(precision.sampling[place] for place, _ in self._places(precision)):
             raise InvalidQuery(
                 "This number is about the table itself and has no sampling error, so there is no "

@@ -101,6 +101,8 @@ def test_a_profile_s_tail_decides_whether_least_squares_is_promised(
     query = LinearRegression("y ~ x", loss="squared")
     plan = kind_of(query).plan(facts, query, PrivacyCost(10**9, 10**12, rho_units(1.0, 1e-6)))
     expected = np.isfinite(np.array(plan.precision.privacy))
+    for rho in (plan.fit.rho, 2 * plan.fit.rho):  # where no interval is expected, no ε is advised
+        assert np.isfinite(plan.fit.noise_ratio(rho)) == (tail == "normal")
     untold = replace(plan.fit.forecast_fit, told=False)
     sized = plan.fit.sizes, plan.fit.budget
     assert not expected_intervals(untold, *sized, declined=False).any()

@@ -13,7 +13,6 @@ from reticent_server.accounting.conversions import rho_units
 from reticent_server.domain.design import Compare
 from reticent_server.domain.facts import Profile
 from reticent_server.fitting import fit_plan
-from reticent_server.fitting.forecast import forecast_fit, forecast_ratio
 from reticent_server.kinds.linear_regression.target import noise_free_fit
 from reticent_server.kinds.shared.linear.plan import plan_linear_regression
 from reticent_server.pipeline.forecasts import USUAL_TARGETS
@@ -213,9 +212,3 @@ def test_planning_at_another_amount_is_what_the_plan_there_forecasts() -> None:
     without = planned(table, columns(3), 2.0, profile=False)
     ratio = without.noise_ratio(without.rho)
     assert ratio == pytest.approx(without.forecast_fit.worst, rel=1e-3)
-
-
-def test_a_search_takes_the_forecast_s_largest_ratio() -> None:
-    table = linear_table(500, 3, seeded(1))
-    fit = planned(table, columns(3), 1.0).newton
-    assert forecast_ratio(fit) == forecast_fit(fit).worst

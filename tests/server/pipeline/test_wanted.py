@@ -118,13 +118,17 @@ def test_an_epsilon_beside_it_is_the_most_that_may_be_spent(api: Api) -> None:
     assert "largest epsilon that may be asked" in reply.json()["detail"]
 
 
-def test_without_a_profile_there_is_no_ratio_of_a_mean(
-    services: Services, installation: Installation
+@pytest.mark.parametrize("width", ["ci_ratio", "half_width"])
+@pytest.mark.parametrize("query", [{"kind": "mean"}, {"kind": "sum", "weights": "k"}])
+def test_without_a_profile_no_width_is_forecast(
+    services: Services, installation: Installation, query: dict[str, str], width: str
 ) -> None:
-    body = {"dataset": "people", "query": {"kind": "mean", "column": "y"}}
-    reply = Api(services, installation.keys["ana"]).post(
-        "/v1/plans", body | {"wanted": {"ci_ratio": 1.2}}
-    )
+    """The noise alone is no interval: a weighted sum's was six times as wide."""
+    api = Api(services, installation.keys["ana"])
+    body = {"dataset": "people", "query": query | {"column": "y"}}
+    plan = api.post("/v1/plans", body | {"privacy": {"epsilon": 1.0}}).json()
+    assert plan["precision"]["half_widths"] == plan["precision"]["ci_ratios"] == [None]
+    reply = api.post("/v1/plans", body | {"wanted": {width: 1.2}})
     assert reply.status_code == 422
     assert "no profile" in reply.json()["detail"]
 

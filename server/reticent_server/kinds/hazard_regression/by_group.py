@@ -24,8 +24,15 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, CountSum
+from reticent_server.fitting import trust
 from reticent_server.fitting.group_fits import Strata, in_lockstep
-from reticent_server.fitting.own_profile import OwnProfile, counts_of, selections_of
+from reticent_server.fitting.own_profile import (
+    OwnProfile,
+    counts_of,
+    profile_notes,
+    selections_of,
+    spread_verdict,
+)
 from reticent_server.kinds.hazard_regression.partial_budget import (
     PartialBudget,
     plan_partial_budget,
@@ -122,7 +129,12 @@ class GroupHazardsPlan(Planned):
     def forecast(self) -> Mapping[str, Any]:
         """As of one regression, of the group that is expected to be the smallest."""
         least = min(range(len(self.fits)), key=lambda g: self.fits[g].sizes.expected_n)
-        return {**self.fits[least].forecast, "group": self.strata.levels[least]}
+        found, own = dict(self.fits[least].forecast), self.own_profile
+        ratios = found["privacy_to_sampling"]
+        told = ratios if spread_verdict(own).intervals else [None] * len(ratios)
+        notes = [*profile_notes(own), *found["notes"]]
+        level = self.strata.levels[least]
+        return {**found, "privacy_to_sampling": told, "notes": notes, "group": level}
 
     def run(self) -> Recipe:
         """The members of each fit's result, pass by pass together; always a reply."""
@@ -133,7 +145,14 @@ class GroupHazardsPlan(Planned):
             ground = persons_ground(first.asked, facts, masked=own.masked)
             fits = tuple(replace(fit, ground=_own(fit, ground or fit.ground)) for fit in fits)
         found = yield from in_lockstep(self.strata, [fit.fitted(fit.ground) for fit in fits])
-        return [{f.name: getattr(fit, f.name) for f in fields(fit)} for fit in found]
+        return [self._members(fit) for fit in found]
+
+    def _members(self, fit: HazardFit) -> dict[str, Any]:
+        """Of a group's result, without intervals where the query's own profile has no spread."""
+        members = {f.name: getattr(fit, f.name) for f in fields(fit)}
+        members["warnings"] = [*members["warnings"], *profile_notes(self.own_profile)]
+        known = spread_verdict(self.own_profile).intervals
+        return members if known else members | trust.without_intervals(members)
 
 
 def _own(fit: PartialPlan, ground: PersonsGround) -> PersonsGround:

@@ -28,6 +28,7 @@ from reticent_server.domain.steps import (
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import Sizes
 from reticent_server.fitting.coding import Coding, code_terms
+from reticent_server.fitting.expected_intervals import NO_INTERVALS
 from reticent_server.fitting.noise import planned_sd
 from reticent_server.fitting.own_profile import (
     OwnProfile,
@@ -40,7 +41,7 @@ from reticent_server.fitting.own_profile import (
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import draw_public_rows, marginal
 from reticent_server.fitting.public.standardise import Location
-from reticent_server.fitting.row_tail import allowance_covariance
+from reticent_server.fitting.row_tail import LengthGrid, allowance_covariance
 from reticent_server.fitting.trust import TrustVerdict
 from reticent_server.fitting.trust.thresholds import PLAIN_NOISE_ALONE
 from reticent_server.fitting.whitening import unwhitened
@@ -201,6 +202,7 @@ class PartialPlan(Planned):
         ratios = self.expected_ratios if verdict.intervals else np.full(self.sizes.size, np.inf)
         long = [] if self.robust else long_tails(self.ground.coordinates, self.asked.design.terms)
         told = [LONG_TAILS.format(names=", ".join(long))] if long else []
+        hidden = verdict.intervals and not np.any(ratios <= PLAIN_NOISE_ALONE.value)
         ratios = np.where(np.isin(terms, long), np.inf, ratios)
         return {
             "steps": self.budget.fit.steps,
@@ -210,7 +212,12 @@ class PartialPlan(Planned):
             "privacy_to_sampling": [
                 float(x) if x <= PLAIN_NOISE_ALONE.value else None for x in ratios
             ],
-            "notes": [*profile_notes(self.own_profile), *self.strata_verdict.sentences, *told],
+            "notes": [
+                *profile_notes(self.own_profile),
+                *self.strata_verdict.sentences,
+                *told,
+                *([NO_INTERVALS] if hidden else []),
+            ],
         }
 
     @cached_property
@@ -324,7 +331,11 @@ def expected_ratios(newton: PartialNewton, sizes: Sizes, table: RiskTable) -> Fl
     lengths = np.linalg.norm(model.persons(theta, score).scores @ root, axis=1)
     budget, rank = newton.budget.fit, newton.budget.rank(sizes)
     shape = replace(score, lengths=lengths).expected_shape()
-    cut = replace(shape, count=count).cut(rank)
+    shape, grid = replace(shape, count=count), LengthGrid(sqrt(k))
+    tail = grid.part(budget.tail, sizes.unit_rows)
+    if not grid.tells(shape.numbers(grid.edges)[0], tail, count, rank):
+        return np.full(k, np.inf)
+    cut = shape.cut(rank)
     rho = sum(budget.gradients[-WHOLE_STEPS:])
     noise = planned_sd(VectorSum(k, cut.length, rho, sizes.unit_rows)) / count
     leant = score.leaning(k, cut.beyond / count) * cut.excess

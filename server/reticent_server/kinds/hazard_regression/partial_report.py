@@ -67,7 +67,8 @@ def partial_fit_result(
         result |= trust.without_intervals(result, long)
         result["warnings"].append(LONG_TAILS.format(names=", ".join(long)))
     result["warnings"] += profile_notes(plan.own_profile)
-    result |= spread_verdict(plan.own_profile).applied(result)
+    if not spread_verdict(plan.own_profile).intervals:
+        result |= trust.without_intervals(result)
     if len(plan.asked.strata.labels) > 1:
         result |= trust.strata(found.noise).applied(result)
     weighting = _weighting(found)

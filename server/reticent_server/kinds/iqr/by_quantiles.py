@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree
 from reticent_server.fitting.normal import CONFIDENCE
@@ -42,11 +41,6 @@ class RangePlan(Planned):
     def part(self) -> QuantileTree:
         """The quantile tree that selects both quartiles."""
         return self.quartiles.part
-
-    @property
-    def precision(self) -> ForecastPrecision:
-        """The expected precision of the quartiles."""
-        return self.quartiles.precision
 
     @property
     def forecast(self) -> Mapping[str, Any]:

@@ -20,7 +20,6 @@ from reticent_server.domain.columns import Lattice, MEstimate
 from reticent_server.domain.cost import EPSILON_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
-from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import ColumnStep
 from reticent_server.errors import InvalidQuery
@@ -28,7 +27,6 @@ from reticent_server.fitting.results import Value
 from reticent_server.kinds.m_estimate.query import MEstimateQuery
 from reticent_server.kinds.shared.answers import ROBUST_LOCATION
 from reticent_server.kinds.shared.columns import ColumnsMap, released_quartiles
-from reticent_server.kinds.shared.ranges import public_sd
 from reticent_server.kinds.shared.stable_bins import SORT_NANOSECONDS
 from reticent_server.mechanisms import m_estimate
 
@@ -45,9 +43,7 @@ _MOST_STEPS = 2**52  # whole numbers stay exact in float64
 
 @dataclass(frozen=True, slots=True)
 class MEstimatePlan(Planned):
-    """A planned M-estimate. tuning: c in the units of the data. expected_sd: the column's, by its
-    profile.
-    """
+    """A planned M-estimate. tuning: c in the units of the data."""
 
     deadline_shares: ClassVar = (0.03, 0.04)
 
@@ -55,7 +51,6 @@ class MEstimatePlan(Planned):
     part: MEstimate
     tuning: float
     n: int
-    expected_sd: float | None
 
     @property
     def outline(self) -> Outline:
@@ -75,12 +70,6 @@ class MEstimatePlan(Planned):
     def _column_ms(self) -> int:
         nanoseconds = 6 * self.n * SORT_NANOSECONDS + self.part.cells * _CELL_NANOSECONDS
         return ceil(nanoseconds / 10**6)
-
-    @property
-    def precision(self) -> ForecastPrecision:
-        """At the normal law, where Huber's estimate varies about as a mean."""
-        sampling = None if self.expected_sd is None else self.expected_sd / sqrt(self.n)
-        return single("value", float(self.forecast["privacy_standard_error"]), sampling)
 
     @property
     def forecast(self) -> Mapping[str, Any]:
@@ -123,7 +112,7 @@ def plan_m_estimate(
             f"to each other ({_MOST_CELLS:,} times the tuning apart at most)."
         )
     part = _with_cells(part, tuning, facts.n)
-    return MEstimatePlan(column, part, tuning, facts.n, public_sd(facts, column))
+    return MEstimatePlan(column, part, tuning, facts.n)
 
 
 def _lattice(tuning: float, limits: tuple[float, float]) -> Lattice:

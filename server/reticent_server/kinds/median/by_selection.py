@@ -22,7 +22,6 @@ from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Recipe
-from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.fitting.results import Value
@@ -32,11 +31,10 @@ from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
     GroupSelections,
     Selecting,
-    Weighed,
     Weighing,
     codes_map,
     quantile_part,
-    rank_precision,
+    total_weight,
 )
 from reticent_server.mechanisms import quantile_tree
 
@@ -70,7 +68,7 @@ class ExponentialMedianPlan(Selecting):
     epsilon: int
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
-    weighed: Weighed | None = field(default=None, kw_only=True)
+    weighed: float | None = field(default=None, kw_only=True)
 
     @property
     def outline(self) -> Outline:
@@ -85,13 +83,8 @@ class ExponentialMedianPlan(Selecting):
         )
 
     @property
-    def precision(self) -> ForecastPrecision:
-        """The expected precision of the share of the records below the value."""
-        return rank_precision(self.part, self.n, self.weighed)
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
-        total = self.n if self.weighed is None else self.weighed.total
+        total = self.n if self.weighed is None else self.weighed
         return {"rank_error": quantile_tree.scale(self.part) / total}
 
     @property
@@ -112,7 +105,7 @@ def plan_exponential_median(
     facts: DatasetFacts, design: Design, column: Column, epsilon: int, per: Weighing | None = None
 ) -> ExponentialMedianPlan:
     """A median at `epsilon` (EPSILON_UNITS), ε-DP. per: what counts of a person's rows."""
-    n, weighed = counted(facts, per), Weighed.of(facts, design)
+    n, weighed = counted(facts, per), total_weight(facts, design)
     part = _part(facts, column, epsilon, per, weighted=weighed is not None)
     rows = CodeMap(design, column)
     return ExponentialMedianPlan(rows, part, epsilon, n, per=per, weighed=weighed)

@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Recipe
-from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidQuery
@@ -26,12 +25,11 @@ from reticent_server.kinds.shared.quantile_cells import (
     CodeMap,
     GroupSelections,
     Selecting,
-    Weighed,
     Weighing,
     codes_map,
     part_by_group,
     quantile_part,
-    rank_precision,
+    total_weight,
 )
 from reticent_server.mechanisms import quantile_tree
 
@@ -80,7 +78,7 @@ class QuantilesPlan(Selecting):
     probabilities: tuple[float, ...]
     n: int
     per: Weighing | None = field(default=None, kw_only=True)
-    weighed: Weighed | None = field(default=None, kw_only=True)
+    weighed: float | None = field(default=None, kw_only=True)
 
     @property
     def outline(self) -> Outline:
@@ -99,14 +97,9 @@ class QuantilesPlan(Selecting):
         return SumStep("quantiles", (self.part,), codes_map(self.map_fn, self.part, self.per))
 
     @property
-    def precision(self) -> ForecastPrecision:
-        """The expected precision of the share of the records below each value."""
-        return rank_precision(self.part, self.n, self.weighed)
-
-    @property
     def forecast(self) -> Mapping[str, Any]:
         """The scale of a selection's noise, as a share of the records."""
-        total = self.n if self.weighed is None else self.weighed.total
+        total = self.n if self.weighed is None else self.weighed
         return {"rank_error": quantile_tree.scale(self.part) / total}
 
     def run(self) -> Recipe:
@@ -132,7 +125,7 @@ def plan_quantiles(
     """Quantiles at `rho` (RHO_UNITS). per: what counts of a person's rows. Raises InvalidQuery for
     probabilities outside (0, 1)."""
     distinct = checked_probabilities(probabilities)
-    n, weighed = counted(facts, per), Weighed.of(facts, design)
+    n, weighed = counted(facts, per), total_weight(facts, design)
     part = quantile_part(facts, column, distinct, rho, per, weighted=weighed is not None)
     rows = CodeMap(design, column)
     return QuantilesPlan(rows, part, probabilities, n, per=per, weighed=weighed)

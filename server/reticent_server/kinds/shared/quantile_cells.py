@@ -17,7 +17,6 @@ the law that draws records by weight: of the population's, of a survey with fina
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -27,7 +26,6 @@ from reticent_server.domain.design import Design
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
-from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, FloatArray, QuantileTree, Released, SumStep
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
@@ -142,23 +140,14 @@ def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
     return part
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """What records count by weight together, as public facts say. total: Σa; records: (Σa)²/Σa²."""
-
-    total: float
-    records: float
-
-    @classmethod
-    def of(cls, facts: DatasetFacts, design: Design) -> "Weighed | None":
-        """None where a design has no weight; without a profile half of the largest for each
-        record.
-        """
-        if design.weight is None:
-            return None
-        rows = draw_public_rows(design, facts, masked=False)
-        total = facts.n * (_MIDDLE if rows is None else rows.share)
-        return cls(total, facts.n if rows is None else total / rows.unequal)
+def total_weight(facts: DatasetFacts, design: Design) -> float | None:
+    """What records count by weight together, as public facts say; None where a design has no
+    weight. Without a profile half of the largest weight for each record.
+    """
+    if design.weight is None:
+        return None
+    rows = draw_public_rows(design, facts, masked=False)
+    return facts.n * (_MIDDLE if rows is None else rows.share)
 
 
 class Selecting(Planned):
@@ -220,14 +209,3 @@ class GroupSelections(PlannedOn):
         steps, name = [self.one.step] * self.groups.size, self.groups.column or ""
         released = yield disjoint_groups.grouped(steps[0].label, name, self.groups.codes, steps)
         return [self.one.members(each) for each in released]
-
-
-def rank_precision(part: QuantileTree, n: int, weighed: Weighed | None = None) -> ForecastPrecision:
-    """The expected precision of the share of n records (or of n persons, whose rows in equal parts
-    vary no more) that lies below each released value: a selection's noise falls by e over b ranks
-    on both sides, so its standard deviation is √2 b, as of Laplace's law. weighed: of weights."""
-    of = Weighed(n, n) if weighed is None else weighed
-    noise = sqrt(2) * quantile_tree.scale(part) / of.total
-    sampling = tuple(sqrt(p * (1 - p) / of.records) for p in part.probabilities)
-    names = tuple(f"{100 * p:g}%" for p in part.probabilities)
-    return ForecastPrecision(names, (noise,) * len(names), sampling, in_units=False)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from math import ceil, log, sqrt
 from typing import Any, ClassVar
 
+import numpy as np
+
 from reticent_server.domain.columns import BlockMean, SubsampleAggregate
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.grid import Grid
@@ -21,6 +23,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, from_ratios
 from reticent_server.domain.steps import SELECTION_NANOSECONDS, ColumnStep
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting import trust
 from reticent_server.fitting.public.standardise import NORMAL_IQR
 from reticent_server.fitting.trust.thresholds import RANK_ERROR, RANK_ODDS
 from reticent_server.kinds.shared.answers import IN_BLOCKS
@@ -95,8 +98,12 @@ class SubsampleAggregatePlan(Planned):
 
     @property
     def precision(self) -> ForecastPrecision:
-        """Forecast precision of the estimates, at a normal law of the blocks' ones."""
-        return from_ratios(("estimates",), (float(self.forecast["noise_ratio"]),))
+        """Forecast precision of the estimates, at a normal law of the blocks' ones; none where the
+        noise is expected to hide their spread.
+        """
+        ratio = float(self.forecast["noise_ratio"])
+        told = bool(trust.blocks_tell(np.asarray(ratio), np.sqrt(self.part.blocks)))
+        return from_ratios(("estimates",), (ratio if told else None,))
 
     @property
     def forecast(self) -> Mapping[str, Any]:

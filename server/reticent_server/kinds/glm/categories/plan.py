@@ -168,8 +168,11 @@ class CategoryPlan(Planned):
     def precision(self) -> ForecastPrecision:
         """Forecast precision of the coefficients."""
         _, privacy, sampling, flags = self._expected
-        lost = np.where(flags, privacy, np.inf)
-        return ForecastPrecision(tuple(self.names), tuple(lost.tolist()), tuple(sampling.tolist()))
+        lost = np.where(flags, privacy, np.inf).tolist()
+        known = self.own_profile is None
+        return ForecastPrecision(
+            tuple(self.names), tuple(lost), tuple(sampling.tolist()), in_units=known
+        )
 
     @property
     def forecast(self) -> Mapping[str, Any]:
