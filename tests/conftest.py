@@ -6,12 +6,10 @@ The installation's module is imported when it is asked for: it needs most of the
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import sys
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,7 +44,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # nothing that collection makes is garbage
     os.environ[seeds.VARIABLE] = str(config.getoption("noise_seed"))
     core.global_force_seed = seeds.shift()
     passed.pytest_configure(config)
@@ -64,18 +61,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }
 
 
-def pytest_collection_finish() -> None:
-    """Modules and items live to the end: the garbage collector no longer goes over them, which took
-    half a second each time. It looks for cycles one tenth as often as usual, which took a twentieth
-    of the time.
-    """
-    gc.freeze()
-    gc.set_threshold(7_000, 10, 10)
-    gc.enable()
-    _read_authorities_once()
-    _compile_templates_once()
-
-
 def pytest_report_header() -> str:
     return f"seeds are shifted by {seeds.shift()}: --noise-seed {seeds.shift()}"
 
@@ -84,44 +69,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     postgresql.pytest_terminal_summary(terminalreporter)
     chromium.pytest_terminal_summary(terminalreporter)
     r_language.pytest_terminal_summary(terminalreporter)
-
-
-def _read_authorities_once() -> None:
-    """A new client reads the certificates of all authorities, 20 ms of processor time; what is read
-    is the same for all that are made with the same arguments.
-    """
-    from httpx._transports import default
-
-    made = default.create_ssl_context
-
-    @cache
-    def one_of(file: str | None, verify: Any, cert: Any, trust_env: bool) -> Any:
-        return made(verify=verify, cert=cert, trust_env=trust_env)
-
-    def create(verify: Any = True, cert: Any = None, trust_env: bool = True) -> Any:
-        return one_of(os.environ.get("SSL_CERT_FILE"), verify, cert, trust_env)
-
-    default.create_ssl_context = create
-
-
-def _compile_templates_once() -> None:
-    """Each application has environments of its own, which compile their templates, 10 ms each; all
-    of them compile a file to the same.
-    """
-    from jinja2 import Environment
-
-    made: Any = Environment.compile
-    compiled: dict[Any, Any] = {}
-
-    def once(env: Any, source: Any, name: Any = None, filename: Any = None, *more: bool) -> Any:
-        if more or "reticent_server" not in str(filename):
-            return made(env, source, name, filename, *more)
-        key = (filename, source, env.autoescape)
-        if key not in compiled:
-            compiled[key] = made(env, source, name, filename)
-        return compiled[key]
-
-    Environment.compile = once  # type: ignore[method-assign, assignment]
 
 
 # Hooks and no fixtures: each that every test has takes a tenth of what pytest needs for a test.
