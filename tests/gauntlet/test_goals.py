@@ -10,6 +10,7 @@ from benchmarks.gauntlet.goals import IntervalCounts
 from benchmarks.gauntlet.replies import Estimates
 from benchmarks.gauntlet.summary import fit_line, gathered
 from benchmarks.gauntlet.targets import WholeTableTarget
+from scipy.stats import norm
 
 from support.seeds import seeded
 
@@ -19,17 +20,21 @@ RUNS, TERMS = 24, ("a", "b", "c")
 def replies(
     bias: float = 0.0, error: float = 1.0, estimable: bool = True, seed: int = 0
 ) -> list[Any]:
-    """Estimates of 0 with sampling standard errors 1, half of whose variance is noise."""
+    """Estimates of 0 with standard errors 1, half of whose variance is noise; their errors are the
+    normal law's.
+    """
     rng, q = seeded(seed), len(TERMS)
+    z = norm.ppf((np.arange(RUNS) + 0.5) / RUNS)
+    drawn = np.column_stack([rng.permutation(z) for _ in TERMS])
     return [
         Estimates(
             TERMS,
-            bias + rng.normal(size=q),
+            bias + each,
             np.full(q, error),
             np.full(q, error / np.sqrt(2)),
             np.full(q, estimable),
         )
-        for _ in range(RUNS)
+        for each in drawn
     ]
 
 

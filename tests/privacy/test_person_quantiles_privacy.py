@@ -124,7 +124,7 @@ def test_no_person_moves_selections_further_than_a_row(asked: tuple[float, ...])
     prices = [price(level, exact, ladder) for level in nodes]
     assert np.all(worst <= prices)
     assert worst[0] >= 0.999 * prices[0]
-    assert np.all(worst >= 0.7 * np.array(prices))
+    assert np.all(worst >= 0.35 * np.array(prices))
     assert quantile_tree.billed_rho(part) >= sum(prices) / 2
     assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
 

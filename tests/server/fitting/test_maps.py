@@ -202,11 +202,11 @@ def test_records_out_of_use_contribute_nothing(mask: str) -> None:
         for k, values in enumerate(arrays_of(map_fn, data)):
             if values.ndim == 1:
                 np.testing.assert_array_equal(values[out], -1)
-                assert (values[~out] >= 0).mean() > 0.05
+                assert (values[~out] >= 0).mean() > 0.005
                 continue
             moved = shift[:, None] if k == 0 else 0.0
             assert np.all(values[:, out] == moved)
-            assert np.any(values[:, ~out] != 0, axis=0).mean() > 0.6
+            assert np.any(values[:, ~out] != 0, axis=0).mean() > 0.2
 
 
 def test_the_formulas() -> None:

@@ -217,7 +217,7 @@ def test_a_score_far_from_a_restricted_fit_is_what_is_tested() -> None:
 @pytest.mark.parametrize(
     ("tested", "test", "epsilon", "said"),
     [
-        (5, "wald", 0.4, True),
+        (5, "wald", 0.25, True),
         (5, "score", 0.4, False),
         (4, "wald", 0.4, False),
         (5, "lr", 9, False),

@@ -136,7 +136,8 @@ def test_blocks_without_an_estimate() -> None:
     X = design(rng, 6, 30)
     y, used = responses(rng, "binomial", X), np.ones((6, 30))
     alone = block_estimates(model("binomial"), Blocks(X[:1], y[:1], used[:1]))
-    y[1] = (X[1, :, 1] > 3).astype(float)
+    X[1, :, 1] = np.linspace(-2, 2, 30)
+    y[1] = (X[1, :, 1] > 0).astype(float)
     X[2, :, 1] = 1.0
     used[3, 2:] = 0
     used[4] = 0

@@ -72,7 +72,8 @@ def test_a_tail_that_noise_hides_is_followed_from_where_it_is_seen(alpha: Any, b
     that noise hides.
     """
     rng = seeded(3)
-    tail = 2 * Q * rng.random(int(N) - body) ** (-1 / alpha)
+    far = int(N) - body
+    tail = 2 * Q * ((np.arange(far) + 0.5) / far) ** (-1 / alpha)
     rows = np.append(rng.chisquare(Q, body), tail)
     bins, noise = counted(rows, Q), 30.0
     exact = np.sum(np.maximum(rows - 6 * Q, 0.0))
