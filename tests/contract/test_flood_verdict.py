@@ -14,6 +14,7 @@ GOOD = {
     "alone budget p99": 0.02,
     "alone fit p95": 0.7,
     "budget_p99": 0.2,
+    "health_p99": 0.2,
     "fit_p95_ratio": 1.4,
     "memory_mb": 400,
 }
@@ -24,6 +25,7 @@ GOOD = {
     [
         ({}, 0, "budget_p99: PASS"),
         ({"budget_p99": 0.51}, 1, "budget_p99: FAIL"),
+        ({"health_p99": 0.51}, 1, "health_p99: FAIL"),
         ({"fit_p95_ratio": 2.1}, 1, "fit_p95_ratio: FAIL"),
         ({"memory_mb": 601}, 1, "memory_mb: FAIL"),
         ({"alone budget p99": 6.5, "budget_p99": 9.0}, 2, "machine not quiet: alone budget p99"),
