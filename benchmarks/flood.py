@@ -45,6 +45,7 @@ import pyarrow.parquet as pq
 from reticent_server.cli.dataset_load import load_dataset
 from reticent_server.domain.roles import STAFF
 from reticent_server.pipeline.pace_file import PaceFile
+from reticent_server.workbench.analyses import MOST_STRUCTURAL
 from support.installations.small import SCHEMA, _add_analyst, _table, build, opened, serving
 
 SECONDS = float(os.environ.get("BENCH_SECONDS", "300"))
@@ -331,10 +332,10 @@ async def on_the_desk(place, key, until):
     page = await sent_file(
         place, cookie["Cookie"], "widest.json", widest_study(), "/workbench/studies"
     )
-    names = ", ".join(f"v{k}" for k in range(COLUMNS))
+    model = "f =~ " + " + ".join(f"v{k}" for k in range(MOST_STRUCTURAL))
     done = {
         "correlations": {"a": "correlations", "g": "", "variables": ""},
-        "structural": {"a": "structural", "g": "", "model": f"f =~ {names.replace(', ', ' + ')}"},
+        "structural": {"a": "structural", "g": "", "model": model},
     }
     asked = {name: urlencode({"done": urlencode(each)}) for name, each in done.items()}
     brackets = urlencode({"analysis": "correlations", "run": "1", "f.variables": "[" * 1900})

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
+from benchmarks.flood import COLUMNS, widest_study
 
 import reticent
 from reticent.kinds.study import Study
@@ -27,7 +28,7 @@ from reticent_server.kinds.study.kind import Study as StudyQuestion
 from reticent_server.pipeline.answer import Ask, answer
 from reticent_server.web.tables import shown
 from reticent_server.workbench import pools
-from reticent_server.workbench.analyses import ANALYSES, study_of
+from reticent_server.workbench.analyses import ANALYSES, MOST_STRUCTURAL, study_of
 from reticent_server.workbench.desk import MOST_ENTRIES, DeskEntry, documents
 from reticent_server.workbench.pools import BETWEEN, MOST_SITES, site_names
 from support.installations.bench import Bench, Browser
@@ -526,6 +527,18 @@ def test_an_analysis_ends_where_its_reader_has_left(studies: Any, name: str) -> 
 
     with Patience(600.0, left).limits(), pytest.raises(CallerLeft):
         DeskEntry(ANALYSES[name], "", ASKED[name]).document(study)
+
+
+def test_a_structural_model_that_would_fill_the_memory_is_refused(studies: Any) -> None:
+    bench, _, _ = studies
+    ana = signed(bench, "ana")
+    address = sent(ana, widest_study()).headers["location"]
+    for columns in (MOST_STRUCTURAL + 1, COLUMNS):
+        model = f"f =~ {' + '.join(f'v{k}' for k in range(columns))}"
+        asked = {"analysis": "structural", "run": "1", "f.model": model}
+        reply = ana.get(f"{address}?{urlencode(asked)}")
+        assert reply.status_code == 422
+        assert f"at most {MOST_STRUCTURAL} columns" in reply.text
 
 
 def test_a_file_of_more_columns_than_a_study_has_is_refused(studies: Any) -> None:
