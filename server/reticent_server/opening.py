@@ -64,10 +64,12 @@ def books_on(engine: Engine, settings: Settings, clock: Clock) -> Books:
 
 
 @contextmanager
-def open_catalog(settings: Settings, clock: Clock | None = None) -> Iterator[Catalog]:
-    """The catalogue alone, for commands that need neither the vault nor the secrets.
-    CuratorError."""
-    engine = ready_engine(settings)
+def open_catalog(
+    settings: Settings, clock: Clock | None = None, *, older: bool = False
+) -> Iterator[Catalog]:
+    """The catalogue alone, for commands that need neither the vault nor the secrets. older: that of
+    an older copy, too. Raises CuratorError."""
+    engine = _current_engine(settings) if older else ready_engine(settings)
     try:
         yield Catalog(engine, clock or SystemClock())
     finally:

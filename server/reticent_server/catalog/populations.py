@@ -159,8 +159,10 @@ def make(connection: Connection, made: Population, detail: Mapping[str, Any]) ->
     return [Change("population.add", populations, (made.name,), _told(made) | dict(detail))]
 
 
-def change(connection: Connection, changed: Population, action: str) -> list[Change]:
-    """Replaces spine and reason, and says so."""
+def change(
+    connection: Connection, changed: Population, action: str, why: str | None = None
+) -> list[Change]:
+    """Replaces spine and reason, and says so. why: a reason that the entry is to give."""
     require_recorded(connection, populations, (changed.name,))
     values = {
         "spine": None if changed.spine is None else spine_to_json(changed.spine),
@@ -168,7 +170,8 @@ def change(connection: Connection, changed: Population, action: str) -> list[Cha
     }
     this = populations.c.name == changed.name
     connection.execute(update(populations).where(this).values(values))
-    return [Change(action, populations, (changed.name,), _told(changed))]
+    reason = {} if why is None else {"reason": why}
+    return [Change(action, populations, (changed.name,), _told(changed) | reason)]
 
 
 def _told(population: Population) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from reticent_server.catalog.populations import Population
 from reticent_server.catalog.tables import catalog_identity, dataset_versions, datasets
 from reticent_server.chain.acts import DIFFERS, Change, record, require_recorded
 from reticent_server.chain.recorded import RecordedRows
-from reticent_server.chain.repository import last_about
+from reticent_server.chain.repository import happened, last_about
 from reticent_server.database import reading, writing
 from reticent_server.domain.clock import Clock
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
@@ -52,6 +52,10 @@ from reticent_server.errors import NO_DATASET, Conflict, CuratorError, NotFound,
 
 CATALOG = "reticent"
 """Who acts where nobody does: the catalogue names itself at the first load."""
+
+RENEWED = "secrets.renew"
+"""The act by which an installation goes on without the secrets under which its files and persons
+were named."""
 
 _OTHER_PLACES = "The population's places were changed meanwhile; load or link again."
 
@@ -88,6 +92,18 @@ class Catalog:
                 self._record(connection, [Change("catalogue.add", catalog_identity, (1,))], CATALOG)
             return known
 
+    def renew_secrets(self, reason: str, *, by: str) -> None:
+        """Records that the secrets were lost and new ones made."""
+        self.identity()
+        with writing(self._engine) as connection:
+            act = Change(RENEWED, catalog_identity, (1,), {"reason": reason})
+            self._record(connection, [act], by)
+
+    def has_renewed_secrets(self) -> bool:
+        """Whether the secrets were ever lost, so that older tables are named under another key."""
+        with reading(self._engine) as connection:
+            return happened(connection, RENEWED)
+
     def population_for(self, name: str, population: str | None = None) -> str:
         """The population that a load of `name` belongs to: the one that it has, else `population`,
         else its own name. Raises CuratorError for a bad name or another population."""
@@ -114,19 +130,20 @@ class Catalog:
                 raise Conflict(f"There is a population {made.name} already.")
             self._record(connection, populations.make(connection, made, {}), by)
 
-    def declare_places(self, name: str, spine: Spine, *, by: str) -> None:
-        """Gives a population its places, or more of them. Raises NotFound, Conflict where its
-        places are others."""
+    def declare_places(
+        self, name: str, spine: Spine, *, by: str, instead: str | None = None
+    ) -> None:
+        """Gives a population its places, or more of them; or others, with the reason `instead`: its
+        budget stays what it is. Raises NotFound, Conflict where its places are others."""
         with writing(self._engine) as connection:
             known = populations.population_of(connection, name)
             if not known.is_declared:
                 raise NotFound("There is no such population.")
-            if known.spine is not None and known.spine.id != spine.id:
+            if instead is None and known.spine is not None and known.spine.id != spine.id:
                 raise Conflict("The population has its places already; they can only be widened.")
             changed = replace(known, spine=spine)
-            self._record(
-                connection, populations.change(connection, changed, "population.places"), by
-            )
+            act = "population.places" if instead is None else "population.renew"
+            self._record(connection, populations.change(connection, changed, act, instead), by)
 
     def sources_by_population(self) -> Mapping[str, Sequence[Source]]:
         """population → the sources of all versions, retired and old ones included, and its

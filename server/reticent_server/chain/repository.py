@@ -94,6 +94,12 @@ def is_in(connection: Connection, anchor: Anchor) -> bool:
     return any(anchor.hash in json.loads(text)[LOST] for text in connection.scalars(accepted))
 
 
+def happened(connection: Connection, action: str) -> bool:
+    """Whether an entry of the chain says that this was done."""
+    found = select(entries.c.seq).where(entries.c.action == action).limit(1)
+    return connection.scalar(found) is not None
+
+
 def last_with(connection: Connection, subject: str) -> int | None:
     """The number of the last entry about a row, by its subject."""
     query = select(func.max(entries.c.seq)).where(entries.c.subject == subject)

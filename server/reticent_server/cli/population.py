@@ -56,6 +56,33 @@ def add(
 
 @app.command()
 @command(Act.LOAD)
+def renew(
+    name: Name,
+    *,
+    reason: Annotated[str, typer.Option(help="Why; it is kept in the ledger.")],
+    register: Annotated[
+        Path | None,
+        typer.Option(help="A CSV or Parquet file with every person's identifier, once."),
+    ] = None,
+    capacity: Annotated[
+        int | None, typer.Option(help="A number of places, which persons take as they come.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Declare a population's places anew, where the vault or the key that knew its persons is lost.
+    Its budget stays what it is; load its tables again afterwards.
+    """
+    from reticent_server.intake.registers import Asked, add_population  # noqa: PLC0415
+
+    settings = Settings()
+    asked = Asked(name, register=register, capacity=capacity, instead=reason)
+    with open_catalog(settings) as catalog, open_approvals(settings) as approvals:
+        made = add_population(settings, catalog, approvals, asked, by=user())
+    show([_row(made)], as_json=as_json)
+
+
+@app.command()
+@command(Act.LOAD)
 def widen(
     name: Name,
     capacity: Annotated[int, typer.Option(help="The number of places, more than there are.")],

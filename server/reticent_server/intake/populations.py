@@ -2,11 +2,12 @@
 """What every way to a new version asks of its population: its unit, its places, and whose persons
 they are elsewhere."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from reticent_server.access.secret_places import place_of
 from reticent_server.catalog.populations import Population, check_unit
 from reticent_server.catalog.repository import Catalog
 from reticent_server.domain.schema import Schema
@@ -23,8 +24,8 @@ MOST_REASON = 950
 
 _OTHER_KEY = (
     "The population's persons are named under another key than the secrets file's, so that their "
-    "places cannot be found; "
-    "restore the key."
+    "places cannot be found. Restore the key; if it is lost, declare the places anew with "
+    "`reticent population renew`, which frees no budget."
 )
 _UNREADABLE = (
     "The rows of another population cannot be read, so that persons of both cannot be found; "
@@ -95,12 +96,17 @@ def check_apart(
     settings: Settings, catalog: Catalog, own: Population, reason: str | None, source: Source
 ) -> None:
     """Raises CuratorError, for the curator alone, where persons or the file are in another
-    population and there is no reason why `own` is kept separate."""
-    if reason or own.separate:
+    population, or may be, as they are named there under a key that is lost, and there is no reason
+    why `own` is kept separate. What may be the same needs a reason for each table."""
+    if reason:
         return
+    lost = catalog.has_renewed_secrets()
+    known_urls = frozenset(place_of(settings).load().sources)
     for other, sources in catalog.sources_by_population().items():
         if other != own.name:
-            shared = _shared(parse_url(settings.vault_url), source, sources)
+            shared = _maybe_shared(source, sources, known_urls, lost=lost)
+            if not shared and not own.separate:
+                shared = _shared(parse_url(settings.vault_url), source, sources)
             if shared:
                 raise CuratorError(
                     f"{shared} in population {other}, too (private: for the curator only), and a "
@@ -111,17 +117,37 @@ def check_apart(
                 )
 
 
+def _maybe_shared(
+    source: Source, others: Iterable[Source], known_urls: Collection[str], *, lost: bool
+) -> str:
+    """What a source may share with those of another population, as nobody can tell without the
+    secrets that they were named under; empty: nothing. known_urls: the names of databases whose
+    URLs the secrets have. lost: whether older secrets are gone."""
+    if isinstance(source, SqlTable):
+        gone = any(isinstance(o, SqlTable) and o.connection not in known_urls for o in others)
+        return "Tables whose database is not known any more, and may be this one, are" * gone
+    if not isinstance(source, VaultTable):
+        return ""
+    tables = [other for other in others if isinstance(other, VaultTable)]
+    if source.names and any(t.names not in {"", source.names} for t in tables):
+        return "Persons who are named under another key, and so may be the same, are"
+    own, _, _ = source.mark.rpartition(":")
+    keys = {t.mark.rpartition(":")[0] for t in tables if t.mark}
+    if source.mark and keys - ({own} if lost else {own, ""}):
+        return "Files that were marked under another key, and so may be the same, are"
+    return ""
+
+
 def _shared(vault: VaultUrl, source: Source, others: Iterable[Source]) -> str:
     """What a source shares with those of another population, in words; empty: nothing that can be
     found."""
     if not isinstance(source, VaultTable):
         return "The rows are" if any(_same_place(source, other) for other in others) else ""
     tables = list({t.table: t for t in others if isinstance(t, VaultTable)}.values())
-    if source.mark and any(t.mark == source.mark for t in tables):
+    # the mark of an earlier version has no fingerprint of its key before the hash
+    if source.mark and any(t.mark and source.mark.endswith(t.mark) for t in tables):
         return "The same file is"
     tables = [table for table in tables if table.names and source.names]
-    if any(table.names != source.names for table in tables):
-        return "Persons who are named under another key, and so may be the same, are"
     shared = _persons_in_both(vault, source, tables)
     return f"{shared} of the table's persons are" if shared else ""
 

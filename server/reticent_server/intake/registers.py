@@ -36,7 +36,8 @@ _NO_PLACES = "The population declares no places yet; declare them with `reticent
 class Asked:
     """A population to be made. column: of the unit; None: rows. At most one of: register, a file
     with the persons' identifiers; capacity, a number of places; table, a data set of the population
-    that earlier versions have loaded. separate: as Named's."""
+    that earlier versions have loaded. separate: as Named's. instead: why these places replace
+    others, which cannot be found any more; None: they do not."""
 
     name: str
     column: str | None = None
@@ -44,6 +45,7 @@ class Asked:
     capacity: int | None = None
     table: str | None = None
     separate: str | None = None
+    instead: str | None = None
 
     @property
     def places_are_left_out(self) -> bool:
@@ -54,20 +56,29 @@ class Asked:
 def add_population(
     settings: Settings, catalog: Catalog, approvals: Approvals, asked: Asked, *, by: str
 ) -> Population:
-    """Makes the population, or declares the places of one that earlier versions have loaded. Raises
-    CuratorError, Conflict, NotFound, SecondPerson, PolicyRefused."""
+    """Makes the population, or declares the places of one that earlier versions have loaded, or
+    other places where the vault or the key that knew the persons is lost. Raises CuratorError,
+    Conflict, NotFound, SecondPerson, PolicyRefused."""
     check_reason(asked.separate)
+    check_reason(asked.instead)
     known = catalog.population(asked.name)
-    if known.is_declared and (known.spine is not None or asked.places_are_left_out):
+    if asked.instead is not None:
+        if known.spine is None:
+            raise NotFound("There is no such population with places.")
+        if asked.places_are_left_out:
+            raise CuratorError("Give --register or --capacity.")
+    elif known.is_declared and (known.spine is not None or asked.places_are_left_out):
         raise Conflict(f"There is a population {asked.name} already.")
-    made = replace(known, units=frozenset({_unit(known, asked)}), separate=asked.separate or "")
+    separate = known.separate if asked.instead is not None else asked.separate or ""
+    made = replace(known, units=frozenset({_unit(known, asked)}), separate=separate)
     if asked.register is None:
         spine = _declared(catalog, made, asked)
-        return _made(catalog, approvals, replace(made, spine=spine), by=by)
+        return _made(catalog, approvals, replace(made, spine=spine), asked.instead, by=by)
     with loading(settings.vault_url, catalog.identity(), catalog.vault_tables) as load:
         table = _registered(settings, load, made, asked.register)
         check_apart(settings, catalog, made, asked.separate, table)
-        return _made(catalog, approvals, replace(made, spine=new_spine(table.n, table)), by=by)
+        made = replace(made, spine=new_spine(table.n, table))
+        return _made(catalog, approvals, made, asked.instead, by=by)
 
 
 def _unit(known: Population, asked: Asked) -> str | None:
@@ -108,15 +119,18 @@ def _registered(settings: Settings, load: Load, made: Population, file: Path) ->
     return ingest(load, file, schema, key=persons_key(place_of(settings))).source
 
 
-def _made(catalog: Catalog, approvals: Approvals, made: Population, *, by: str) -> Population:
+def _made(
+    catalog: Catalog, approvals: Approvals, made: Population, instead: str | None, *, by: str
+) -> Population:
     """Records it, where no second person is asked for or one has approved. Raises SecondPerson,
     PolicyRefused, Conflict."""
     spine, (unit,) = made.spine, made.units
     places = None if spine is None else {"n": spine.n, "grows": spine.grows, "of": spine.dataset}
     wish = {"name": made.name, "unit": unit, "places": places, "separate": made.separate}
+    wish |= {} if instead is None else {"instead": instead}
     require(catalog, approvals, "load", made.name, wish, by=by)
     if made.is_declared and spine is not None:
-        catalog.declare_places(made.name, spine, by=by)
+        catalog.declare_places(made.name, spine, by=by, instead=instead)
     else:
         catalog.add_population(made, by=by)
     return catalog.population(made.name)

@@ -36,15 +36,15 @@ def _hash(name: str, key: bytes) -> int:
 
 
 def file_mark(path: Path, key: bytes) -> str:
-    """A keyed hash of a file's bytes, by which the same file is known again in another population;
-    empty without a key."""
+    """The key's fingerprint, a colon, and a keyed hash of a file's bytes, by which the same file is
+    known again in another population; empty without a key."""
     if not key:
         return ""
     digest = blake2b(digest_size=_FILE_BYTES, key=key)
     with path.open("rb") as file:
         while part := file.read(_MARK_READ):
             digest.update(part)
-    return digest.hexdigest()
+    return f"{fingerprint(key)}:{digest.hexdigest()}"
 
 
 def fingerprint(key: bytes) -> str:

@@ -27,7 +27,10 @@ from reticent_server.vault.registered import UNREADABLE
 OUTSIDE = -1
 """The place of a person without one."""
 
-_NO_PLACES = "The places of the population's persons cannot be read; nothing was loaded."
+_NO_PLACES = (
+    "The places of the population's persons cannot be read; nothing was loaded. Restore the vault; "
+    "if it is lost, declare the places anew with `reticent population renew`: that frees no budget."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from reticent_server.database import connect, reading, writing
 from reticent_server.domain.roles import STAFF
 from reticent_server.opening import open_books, open_catalog
 from reticent_server.settings import Settings
+from reticent_server.vault import ingest
+from reticent_server.vault.names import file_mark
+from support.tables.sources import new_url, rows, write_sql
 
 VISITS = "unit: {column: id, max_rows: 3}\ncolumns:\n  day: {kind: integer, lower: 0, upper: 99}\n"
 PEOPLE = "unit: {column: id, max_rows: 1}\ncolumns:\n  age: {kind: integer, lower: 0, upper: 99}\n"
@@ -292,3 +295,83 @@ def test_an_edited_population_is_not_used(folder: Path) -> None:
     assert "not as its ledger says" in load("visits", FIRST, "visits", status=1)
     verified = json.loads(run("ledger", "verify", "--json", status=1).replace("'", "'") or "{}")
     assert not verified["ok"]
+
+
+SECRETS = Path("reticent-secrets.json")
+
+
+def test_lost_secrets_are_not_renewed_in_silence(folder: Path) -> None:
+    """The same file in another population was refused, and is refused without the secrets, too."""
+    same = "day\n3\n1\n"
+    load("first", same, "rows")
+    assert "The same file is in population first" in load("second", same, "rows", status=1)
+    SECRETS.unlink()
+    refused = run("init", status=1)
+    assert "Restore the file from its backup" in refused
+    assert not SECRETS.exists(), "nothing is half done"
+    assert run("init", "--renew-secrets", " ", status=1) == refused
+    run("init", "--renew-secrets", "the disk burnt")
+    assert actions()[-1] == "secrets.renew"
+    for changed in (same, "day\n3\n2\n"):
+        told = load("second", changed, "rows", status=1)
+        assert "under another key, and so may be the same, are in population first" in told
+    load("first", same, "rows")  # another version of the data set frees no budget
+    load("second", "day\n9\n", "rows", "--overlap-reason", "other people")
+    told = load("third", "day\n8\n", "rows", status=1)
+    assert "may be the same" in told, "each new population needs a reason"
+    again = load("second", "day\n7\n", "rows", status=1)
+    assert "may be the same" in again, "and so does each of its tables"
+    assert "ok" in run("ledger", "verify", "--json")
+
+
+def test_a_file_marked_by_an_earlier_version_may_be_any_once_the_secrets_are_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mark had no fingerprint of its key; the same file was known all the same."""
+    monkeypatch.setattr(ingest, "file_mark", lambda path, key: file_mark(path, key)[17:])
+    load("first", "day\n3\n1\n", "rows")
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    assert "The same file is" in load("second", "day\n3\n1\n", "rows", status=1)
+    SECRETS.unlink()
+    run("init", "--renew-secrets", "lost")
+    assert "may be the same" in load("third", "day\n4\n", "rows", status=1)
+
+
+def test_registered_tables_may_be_the_same_once_their_urls_are_lost(folder: Path) -> None:
+    (folder / "rows.yaml").write_text("columns:\n  x: {kind: numeric, lower: -3, upper: 3}\n")
+    url = write_sql(new_url("sqlite", folder), rows(30))
+    given = ("--schema", "rows.yaml", "--url", url, "--table", "people")
+    run("dataset", "register", "first", *given)
+    SECRETS.unlink()
+    run("init", "--renew-secrets", "lost")
+    told = run("dataset", "register", "second", *given, status=1)
+    assert "may be this one, are in population first" in told
+    run("dataset", "register", "second", *given, "--overlap-reason", "another hospital's")
+
+
+def test_places_are_declared_anew_where_the_vault_is_lost_and_the_budget_stays(
+    folder: Path,
+) -> None:
+    places = ("population", "add", "clinic", "--column", "id", "--capacity", "9")
+    run(*places)
+    load("visits", FIRST, "visits", "--population", "clinic")
+    books = open_books(Settings())
+    before = books.ledger.set_population_cap("clinic", epsilon=3, delta=1e-6, by="t")
+    books.ledger.close()
+    for ending in ("", "-wal", "-shm"):
+        (folder / f"reticent-vault.db{ending}").unlink(missing_ok=True)
+    run("init")
+    refused = load("visits", FIRST, "visits", status=1)
+    assert "population renew" in refused
+    assert "no such population" in run(
+        "population", "renew", "other", "--reason", "r", "--capacity", "5", status=1
+    )
+    run("population", "renew", "clinic", "--reason", "the vault is lost", "--capacity", "5")
+    assert load("visits", FIRST, "visits")["version"] == 2
+    assert (shown("clinic")["places"], shown("clinic")["unit"]) == (5, "id")
+    assert "population.renew" in actions()
+    books = open_books(Settings())
+    assert books.ledger.population_balance("clinic") == before
+    books.ledger.close()
+    assert "ok" in run("ledger", "verify", "--json")
