@@ -23,7 +23,11 @@ from reticent_server.kinds.cumulative_incidence.gray import GrayTest, gray_test
 from reticent_server.kinds.cumulative_incidence.incidence import Incidence, course_of, described
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.follow_up.curves import curves_outline
-from reticent_server.kinds.shared.follow_up.question import FollowUp, FollowUpMap, with_fine_grid
+from reticent_server.kinds.shared.follow_up.question import (
+    FollowUp,
+    FollowUpMap,
+    with_numbers_at_risk,
+)
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.shared.sparse_groups import NO_CURVE, sparse_warnings
 from reticent_server.kinds.survival_curve.curve import TimeGrid
@@ -107,7 +111,7 @@ def plan_cumulative_incidence(
     facts: DatasetFacts, asked: FollowUp, rho: int
 ) -> CumulativeIncidencePlan:
     """Curves at `rho` (RHO_UNITS)."""
-    fine, reported = with_fine_grid(facts, asked)
+    fine, reported = with_numbers_at_risk(facts, asked)
     whole = declared(facts, asked.time).kind.is_whole
     grid = TimeGrid(fine.cuts, reported, 1.0 if whole else 0.0)
     part = fine.part(rho, facts.schema.unit.max_rows)

@@ -23,7 +23,7 @@ from reticent_server.kinds.shared.follow_up.curves import curves_outline
 from reticent_server.kinds.shared.follow_up.question import (
     FollowUp,
     FollowUpMap,
-    with_fine_grid,
+    with_numbers_at_risk,
 )
 from reticent_server.kinds.shared.follow_up.table import life_table
 from reticent_server.kinds.shared.sparse_groups import NO_CURVE, sparse_warnings
@@ -132,7 +132,7 @@ def _members(curve: Curve) -> dict[str, Any]:
 
 def plan_survival_curve(facts: DatasetFacts, asked: FollowUp, rho: int) -> SurvivalCurvePlan:
     """Curves at `rho` (RHO_UNITS)."""
-    fine, reported = with_fine_grid(facts, asked)
+    fine, reported = with_numbers_at_risk(facts, asked)
     whole = declared(facts, asked.time).kind.is_whole
     grid = TimeGrid(fine.cuts, reported, 1.0 if whole else 0.0)
     return SurvivalCurvePlan(fine, grid, fine.part(rho, facts.schema.unit.max_rows), facts.n)

@@ -4,6 +4,7 @@ honest about it.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,27 @@ WEEKS = Column("t", ColumnKind.INTEGER, 0.0, 60.0)
 QUARTERS = (13.0, 26.0, 39.0, 52.0)
 
 
+def test_numbers_at_risk_leave_out_who_was_censored_just_before() -> None:
+    """Without noise, they are the persons followed up to the cut, whether times are whole numbers
+    or not; a fortieth of the time before the cut holds many who are censored."""
+    rng, n = np.random.default_rng(5), 20_000
+    data = block(rng, n)
+    found = outcome(plan(n, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0, 6.0))), data)
+    right = [n, *((data.columns["t"] > cut).sum() for cut in (2.0, 4.0))]
+    assert np.array(found.at_risk) == pytest.approx(right, abs=0.05)
+    weeks = weekly(rng, n)
+    weeks["t"] = weeks["t"] * 20  # steps of 26 days
+    planned = KIND.plan(
+        facts_of(n, (replace(WEEKS, upper=1200.0), *facts(1).schema.columns[1:])),
+        SurvivalCurve("t", "e", None, (100.0, 500.0, 1040.0)),
+        EXACT,
+    )
+    found = outcome(planned, block_of({"m": np.zeros(n, bool)}, **weeks, m=np.zeros(n)))
+    t, e = weeks["t"], weeks["e"]
+    right = [n, *(((t > cut) | ((t == cut) & (e == 0))).sum() for cut in (100.0, 500.0))]
+    assert np.array(found.at_risk) == pytest.approx(right, abs=0.05)
+
+
 def test_few_cuts_are_reported_of_a_fine_grid_and_are_kaplan_meiers() -> None:
     """Without noise: within a tenth of a standard error of S, and of the area under its steps, at
     each asked cut.
@@ -173,7 +195,8 @@ def test_groups_that_fill_the_cells_keep_their_own_cuts() -> None:
     planned = KIND.plan(
         facts_of(500, columns), SurvivalCurve("t", "e", "g", (4.0, 8.0)), offer(1.0)
     )
-    assert planned.grid.times == (4.0, 8.0)
+    assert planned.cuts == (4.0, 8.0)
+    assert len(planned.grid.times) == 3  # and what tells who is at risk at 4
 
 
 CELLS = [(1000, 1.0, 1), (5000, 0.5, 1), (2000, 4.0, 1), (4000, 1.0, 2)]

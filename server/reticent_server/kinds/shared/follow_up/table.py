@@ -48,7 +48,7 @@ class LifeTable:
     @property
     def entering(self) -> FloatArray:
         """(G, J) persons followed beyond the middle of the interval before: at risk when each
-        begins, on a fine grid."""
+        begins, where that interval is short (question.with_numbers_at_risk)."""
         later: FloatArray = np.cumsum(self.counts.sum(axis=1)[:, ::-1], axis=1)[:, ::-1]
         return later[:, :-1]
 
