@@ -57,6 +57,7 @@ from reticent_server.fitting.regression_model import FitGround
 from reticent_server.fitting.results import FitStatistics, RegressionResult
 from reticent_server.fitting.standard_fit import StandardFit
 from reticent_server.fitting.trust import clear
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use
 
 SHARE = 10  # of ρ, one part for the statistics
@@ -171,4 +172,5 @@ def statistics_of(
 
 def statistics_part(facts: DatasetFacts, rho: int) -> GramSum:
     """The part at a tenth of `rho` (RHO_UNITS)."""
-    return GramSum(3, _CLIP, max(1, rho // SHARE), facts.schema.unit.max_rows)
+    part = GramSum(3, _CLIP, max(1, rho // SHARE), facts.schema.unit.max_rows)
+    return exactly(part, _CONSTANT)

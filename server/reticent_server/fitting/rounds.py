@@ -24,6 +24,7 @@ from reticent_server.fitting.identifiability import any_present
 from reticent_server.fitting.maps import HALF, RowsMap, invertible_on_lattice
 from reticent_server.fitting.public.coordinates import Coordinates
 from reticent_server.fitting.whitening import Whitening, sampled, unwhitened, whitened
+from reticent_server.mechanisms.quantise import exactly
 
 _LEAST_SHARE = 0.001  # of the records, in use: a released number of them is not taken to be less
 
@@ -70,9 +71,8 @@ def whitening_rounds(
         state = replace(state, transform=W)
         parts: list[Part] = [GramSum(q, float(np.sqrt(factor * q)), rho, m)]
         if counted:
-            parts.append(
-                VectorSum(1, HALF, count_rho, m) if weighted else CountSum(1, count_rho, m)
-            )
+            shares = exactly(VectorSum(1, HALF, count_rho, m), HALF)
+            parts.append(shares if weighted else CountSum(1, count_rho, m))
         rows = RowsMap(coding, W, factor * q, counted)
         joint = OneVector(curvature=0, used=1) if counted and not weighted else None
         subset = part_of(sizes, strides[k] if strides else 1)

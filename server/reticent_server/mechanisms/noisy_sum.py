@@ -56,15 +56,24 @@ from reticent_server.domain.steps import (
 from reticent_server.mechanisms import placed, power_sum
 from reticent_server.mechanisms._sampler import DiscreteGaussian, smallest_scale
 from reticent_server.mechanisms.person_grams import quantise_persons
-from reticent_server.mechanisms.quantise import TILE, granule, integers, norm_limit, quantise
+from reticent_server.mechanisms.quantise import (
+    TILE,
+    PartT,
+    exactly,
+    granule,
+    integers,
+    norm_limit,
+    quantise,
+)
 
 IntArray = NDArray[np.int64]
 SumPart = VectorSum | GramSum | CountSum | PowerSum
 
-# 2²⁰ rows of integers or products of at most 2²⁶ add up to 2⁴⁶ < 2⁵³: a block's sum is exact in
+# 2²⁰ rows of integers or products of at most 2³⁰ add up to 2⁵⁰ < 2⁵³: a block's sum is exact in
 # float64
 MAX_BLOCK_ROWS = 1 << 20
 _TOO_LONG = "block too long for exact sums"
+_SEEN = 0.25  # of the noise: a bias of that size takes an interval's level of .95 to .943
 # rows of one matrix product, what the processor's cache holds; speed only, sums are exact
 _PRODUCT_ROWS = 1 << 12
 # rows from which on half as long pieces are cheapest; speed only
@@ -104,6 +113,13 @@ def off_diagonal_scale(part: GramSum) -> float:
 def noise_sd(part: SumPart) -> float:
     """σ in the units of the contributions (a Gram sum's diagonal; σ/√2 off it)."""
     return scale(part) * _unit(part)
+
+
+def unrounded(part: PartT, unit: float, n: int) -> PartT:
+    """The part for which whole multiples of `unit` are whole numbers of steps (quantise.exactly),
+    where half a step of each of n records could be seen beside the noise; else the part itself."""
+    each = granule(part) / 2 * (part.clip if isinstance(part, GramSum) else 1.0)
+    return exactly(part, unit) if n * each > _SEEN * noise_sd(part) else part
 
 
 def _unit(part: SumPart) -> float:

@@ -43,8 +43,8 @@ curvature (Δ² = 4C⁴) the third term is at most 4·ρ_J/4 at any k, and N² �
 *In integers.* q/C_q = y + e for a y along x, ‖y‖ ≤ 1, with ‖e‖ ≤ δ = 2√d/C (mechanisms.quantise:
 rounding is √d/2 steps; a record that is too long is scaled down along x, then rounded, and cut by
 less than 1 a coordinate should that still be too long). For b the same with its own C. For p, κ =
-(1 − 2√d 2⁻²⁴)g/h with h the meat's own step: ‖κq‖ ≤ C_p − √d/2 + √d 2⁻¹² − √d 2⁻¹⁰ as ‖q‖ ≤ C_q, so
-‖p‖ ≤ C_p, and p/C_p = f y + e with f ≤ 1, ‖e‖ ≤ 2√d/C_p. (The factor bends the meat by 4√d 2⁻²⁴ of
+(1 − 2√d 2⁻²⁶)g/h with h the meat's own step: ‖κq‖ ≤ C_p − √d/2 + √d 2⁻¹² − √d 2⁻¹⁰ as ‖q‖ ≤ C_q, so
+‖p‖ ≤ C_p, and p/C_p = f y + e with f ≤ 1, ‖e‖ ≤ 2√d/C_p. (The factor bends the meat by 4√d 2⁻²⁶ of
 it.) A matrix (y + e)(y + e)ᵀ is off by at most 2δ + δ². What rounding adds to the D_j of two
 records is thus within ε_j, 2δ of a vector, 2(2δ + δ²) of a matrix, and as N is a norm
 

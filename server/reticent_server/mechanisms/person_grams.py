@@ -3,7 +3,7 @@
 
 A person has the vectors v_1, …, v_m ∈ R^d of m places. The person's contribution is A = Σ_t q_t
 q_tᵀ of integer vectors q_t, and ‖A‖_F ≤ C_q² holds for every person, whatever the map function
-gave; C_q = 2¹³ (mechanisms.quantise).
+gave; C_q = 2¹³ (mechanisms.quantise), as step 2 squares products once more.
 
 Sensitivity. Neighbours: one person replaced by another, of any number of rows. A and A′ are
 positive semi-definite, so that tr(AA′) = Σ_{s,t} (q_sᵀq′_t)² ≥ 0, and

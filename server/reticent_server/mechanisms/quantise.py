@@ -19,11 +19,21 @@ not finite, and is cut towards zero should rounding still leave it too long. The
 between g and L is for contributions that are at the clip up to their own rounding: they are the
 rule, not the exception.
 
+Bias. Rounding moves a coordinate by g/2 at the most, for each record that has the same value by the
+same amount. Noise of a Gram sum of n records is about C²/√ρ and of a vector's C/√ρ, and where all
+records are alike rounding takes up to nC²2⁻¹⁵ and nC2⁻²⁷ (2√d-fold near the clip): more than that
+from n = 10⁵ and 10⁸ on. So what all records have alike and what is divided out, or taken off, as if
+it had not been rounded, has to be a whole number of steps: plans ask for it (`exactly`). Values
+that vary by more than a step are rounded up as often as down. What is left for those that have few
+values far below the clip, by kind, stands in docs/proofs.md (Rounding).
+
 A VectorSum over persons (`person_rows` > 1) has one vector a person, rounded once and bounded here
 like any record's: the engine refuses any other number of them (engine.block_sums).
 """
 
-from math import sqrt
+from dataclasses import replace
+from math import floor, sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +42,15 @@ from reticent_server.domain.scratch import FRESH, Scratch
 from reticent_server.domain.steps import FloatArray, GramSum, Scaled, VectorSum
 from reticent_server.numerics.lengths import squared_lengths
 
-VECTOR_BITS = 24  # C_q = 2²⁴: rounding is √d 2⁻²⁵ of the clip, and 2²⁰ rows add up to 2⁴⁴ < 2⁵³
-GRAM_BITS = 13  # C_q = 2¹³: products are up to 2²⁶, and 2²⁰ rows of them add up to 2⁴⁶ < 2⁵³
+VECTOR_BITS = 26  # C_q = 2²⁶: squared norms up to 2⁵² are exact, and 2²⁰ rows add up to 2⁴⁶ < 2⁵³
+# C_q = 2¹⁵: products up to 2³⁰ of 2²⁰ rows add up to 2⁵⁰ < 2⁵³, and of 2³¹ rows to 2⁶¹, the largest
+# sum that mechanisms._sampler takes
+GRAM_BITS = 15
+PERSONS_BITS = 13  # C_q = 2¹³ of a whole Gram sum, whose check squares products once more
+# of a number that a step divides exactly: fewer would lengthen the clip by more than a twentieth
+LEAST_STEPS = 20
+PartT = TypeVar("PartT", VectorSum, GramSum)
+
 # relative, for the rounding of a norm computed in float64 (d 2⁻⁵²): what is at the clip stays at
 # most C_q
 _ROOM = 2.0**-30
@@ -44,7 +61,9 @@ TILE, _MOST_ZEROS, _LEAST = 4, 2, 3
 
 def norm_limit(part: VectorSum | GramSum) -> int:
     """C_q: the largest norm of a quantised contribution."""
-    return 1 << (VECTOR_BITS if isinstance(part, VectorSum) else GRAM_BITS)
+    if isinstance(part, VectorSum):
+        return 1 << VECTOR_BITS
+    return 1 << (PERSONS_BITS if part.whole else GRAM_BITS)
 
 
 def granule(part: VectorSum | GramSum) -> float:
@@ -52,6 +71,18 @@ def granule(part: VectorSum | GramSum) -> float:
     if isinstance(part, GramSum) and part.whole:
         return part.clip / sqrt(persons_norm(part))
     return part.clip / (norm_limit(part) * (1 - _ROOM) - sqrt(part.size) / 2)
+
+
+def exactly(part: PartT, number: float) -> PartT:
+    """The part with the least clip, not below its own, of which `number` > 0 is a whole number of
+    steps; the part itself where that would be fewer than LEAST_STEPS.
+
+    What every record contributes alike, and is divided out again, is then rounded for none.
+    """
+    steps = floor(number / granule(part))
+    if steps < LEAST_STEPS:
+        return part
+    return replace(part, clip=max(part.clip, part.clip * (number / steps / granule(part))))
 
 
 def persons_norm(part: GramSum) -> float:

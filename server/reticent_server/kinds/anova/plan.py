@@ -19,6 +19,7 @@ from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import GramSum, SumStep
 from reticent_server.fitting.results import Interval
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.group_means import GroupMean, MeansTest, equal_means, group_means
 from reticent_server.kinds.shared.groups import (
     LEAST_COMPARED,
@@ -30,6 +31,7 @@ from reticent_server.kinds.shared.groups import (
     moments,
     moments_ms,
     moments_part,
+    unit_of,
     weight,
 )
 from reticent_server.kinds.shared.named_tests import TestResult
@@ -142,8 +144,8 @@ def plan_anova(
     rho: int,
 ) -> AnovaPlan:
     """An analysis of variance at `rho` (RHO_UNITS); design: mask and columns only."""
-    a = weight(span.tilt)
-    part = moments_part(facts, groups, a, rho)
+    unit = unit_of(span, declared(facts, column))
+    part, a = moments_part(facts, groups, weight(span.tilt), rho, unit)
     return AnovaPlan(
         design, groups, ComparedValue(column), span, confidence_level, part, a, facts.n
     )

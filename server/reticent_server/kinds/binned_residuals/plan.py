@@ -47,6 +47,7 @@ from reticent_server.kinds.shared.groups import GroupMoments, mean_noise, moment
 from reticent_server.kinds.shared.predictor import PREDICTOR_NANOSECONDS
 from reticent_server.kinds.shared.ranges import REACH
 from reticent_server.mechanisms import quantile_tree
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.grids import repeats
 
 SHARE = 0.15  # of ρ, for the bins: with .05 a bin in five had few records at n = 2,000, ε = 1
@@ -152,7 +153,8 @@ class BinnedResidualsPlan(Planned):
         return self._result(sums, ranges, released)
 
     def _part(self, bins: int) -> GramSum:
-        return GramSum(2 * bins, sqrt(WEIGHT**2 + 1), self.share, self.unit_rows, groups=bins)
+        clip = sqrt(WEIGHT**2 + 1)
+        return exactly(GramSum(2 * bins, clip, self.share, self.unit_rows, groups=bins), WEIGHT)
 
     def _edges(self, quantiles: FloatArray) -> tuple[float, ...]:
         """(B + 1,) of fitted values, between the released quantiles of η; even ones where these

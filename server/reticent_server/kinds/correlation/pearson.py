@@ -67,6 +67,7 @@ from reticent_server.kinds.correlation.result import CorrelationQuestion, Correl
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.kinds.shared.ranges import clip_range, skewness, spread
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.matrices import floored
 
 ROUNDS = (0.05, 0.07)  # shares of ρ: noise of a tenth of a variance, which whitening bears
@@ -209,7 +210,7 @@ class PearsonPlan(Planned):
         return None if self.frame.design.masked else self.n
 
     def _gram(self, C: float, rho: int) -> GramSum:
-        return GramSum(3, C * sqrt(1 + A * A), rho, self.unit_rows)
+        return exactly(GramSum(3, C * sqrt(1 + A * A), rho, self.unit_rows), A * C)
 
     def run(self) -> Recipe:
         """1. Two rounds. 2. Lengths. 3. Moments. 4. Squares of influences."""

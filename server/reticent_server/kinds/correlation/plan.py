@@ -39,6 +39,7 @@ from reticent_server.kinds.correlation.result import CorrelationQuestion, Correl
 from reticent_server.kinds.correlation.scores import Grades
 from reticent_server.kinds.shared.named_tests import normal_p_value
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use
 
 A = 0.5  # of (a, z): N enters by the means alone, which are near 0, and noise grows as a² + 1
@@ -171,4 +172,4 @@ def plan_moments(
 ) -> CorrelationPlan:
     """A correlation of scores at `rho` (RHO_UNITS); design: mask and columns only."""
     part = GramSum(3, sqrt(A * A + scores.norm**2), rho, facts.schema.unit.max_rows)
-    return CorrelationPlan(design, scores, part, asked, facts.n)
+    return CorrelationPlan(design, scores, exactly(part, A), asked, facts.n)

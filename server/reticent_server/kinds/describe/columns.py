@@ -11,7 +11,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from reticent_server.domain.cost import RHO_UNITS
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Contribution, FloatArray, Part
+from reticent_server.domain.steps import Contribution, FloatArray, GramSum, Part
 from reticent_server.fitting.trust import clear
 from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
 from reticent_server.kinds.describe.measure import ColumnMeasure, ColumnReleases, GroupedRows
@@ -30,6 +30,7 @@ from reticent_server.kinds.shared.groups import (
     Groups,
     moments,
     moments_part,
+    unit_of,
     weight,
     weighted_values,
 )
@@ -94,13 +95,15 @@ class WholeMeasure(ColumnMeasure):
 
 @dataclass(frozen=True, slots=True)
 class NumbersMeasure(ColumnMeasure):
-    """A column of numbers. span: the declared bounds; a: the weight of a record's 1 beside its z.
+    """A column of numbers. span: the declared bounds; a: the weight of a record's 1 beside its z;
+    sums: the Gram sum of both.
 
     The histogram's outer edges are those of the likely range, and its outer bins are open.
     """
 
     span: ClipRange
     a: float
+    sums: GramSum
 
     @property
     def weight(self) -> int:
@@ -112,7 +115,7 @@ class NumbersMeasure(ColumnMeasure):
 
     def parts(self, facts: DatasetFacts, groups: Groups, rho: int) -> tuple[Part, ...]:
         counts = super(NumbersMeasure, self).parts(facts, groups, rho)
-        return (*counts, moments_part(facts, groups, self.a, rho))
+        return (*counts, replace(self.sums, rho=rho))
 
     def contributions(self, rows: GroupedRows) -> tuple[Contribution, ...]:
         """The cell, and (2G, rows) e_g ⊗ (a, z)."""
@@ -192,7 +195,8 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
     inside = [e for e in inner if likely.lower < e < likely.upper]
     inside = inside or [(likely.lower + likely.upper) / 2]  # one bin alone has another price
     axis = Axis(column.name, len(inside) + 1, (), (), (likely.lower, *inside, likely.upper))
-    return NumbersMeasure(column, axis, span, weight(span.tilt))
+    sums, a = moments_part(facts, groups, weight(span.tilt), rho, unit_of(span, column))
+    return NumbersMeasure(column, axis, span, a, sums)
 
 
 def is_number(column: Column) -> bool:

@@ -89,6 +89,7 @@ from reticent_server.kinds.discontinuity.tails import (
 from reticent_server.kinds.shared import answers
 from reticent_server.kinds.shared.ranges import clip_range, public_sd, share_below, spread
 from reticent_server.mechanisms import noisy_sum, running_counts
+from reticent_server.mechanisms.quantise import exactly
 
 SQUARE = 1.4  # of t²: the largest that costs nothing beside t (mechanisms.power_sum)
 POWERS = ((0.0, 1.0), (0.0, 0.0, SQUARE))
@@ -225,7 +226,8 @@ class JumpPlan(Planned):
         return SideGramMap(self.window, sqrt((k + 1) * (k + 2) / 6))
 
     def _moments_part(self, rows: SideGramMap) -> GramSum:
-        return GramSum(2 * (self.window.order + 2), rows.clip, self.shares.moments, groups=2)
+        part = GramSum(2 * (self.window.order + 2), rows.clip, self.shares.moments, groups=2)
+        return exactly(part, 1.0)  # a record's share under a uniform kernel
 
     @property
     def _jump_part(self) -> PowerSum:

@@ -40,6 +40,7 @@ from reticent_server.kinds.shared.groups import (
     moments,
     moments_ms,
     moments_part,
+    unit_of,
     weight,
 )
 from reticent_server.kinds.shared.ranges import declared_range
@@ -125,7 +126,8 @@ def plan_group_mean(
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
     bounds = declared_range(facts, column)
-    a = weight(bounds.tilt)
+    unit = unit_of(bounds, column)
+    part, a = moments_part(facts, groups, weight(bounds.tilt), rho, unit)
     map_fn = GroupMomentsMap(design, groups, ComparedValue(column.name), bounds, a)
-    plan = GroupMeanPlan(map_fn, moments_part(facts, groups, a, rho), bounds.tilt, facts.n)
+    plan = GroupMeanPlan(map_fn, part, bounds.tilt, facts.n)
     return by_plan(facts, plan, groups)

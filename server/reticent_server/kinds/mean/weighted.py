@@ -41,6 +41,7 @@ from reticent_server.fitting.normal import CONFIDENCE, normal_interval
 from reticent_server.fitting.results import Estimate
 from reticent_server.fitting.special_columns import weighted_design
 from reticent_server.fitting.trust import clear
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use, shares
 
 _SQUARES = 8  # of ρ, one part for the squares: noise of a variance of many records is small
@@ -97,7 +98,8 @@ class WeightedMeanPlan(Planned):
     def parts_asked(self) -> tuple[VectorSum, GramSum]:
         """The sums of weights and weighted values, and their squares, which share ρ."""
         squares = self.rho_units // _SQUARES
-        return VectorSum(2, 1.0, self.rho_units - squares), GramSum(2, sqrt(2), squares)
+        sums = VectorSum(2, 1.0, self.rho_units - squares)
+        return exactly(sums, 1.0), exactly(GramSum(2, sqrt(2), squares), 1.0)
 
     @property
     def outline(self) -> Outline:

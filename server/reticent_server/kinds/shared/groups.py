@@ -21,11 +21,14 @@ has variance s²(m²/a⁴ + 1/(2a²)), and that of its centred square Q − 2mS 
 is chosen for the first at the mean that public facts lead to expect. For a = 1, m = 0 the noise of
 S is what a sum of z alone would have at the whole of ρ: numbers and squares come free.
 
+Rounding. a is the same for all records and divided out: it is a whole number of steps
+(mechanisms.quantise), as z is where values are whole numbers and many.
+
 Source: Gram sums of one record each, mechanisms.noisy_sum; parallel composition, McSherry (2009).
 """
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +43,7 @@ from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.ranges import ClipRange
 from reticent_server.kinds.shared.tables import level_axis
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms.quantise import exactly, granule
 from reticent_server.numerics.evaluate import in_use
 from reticent_server.numerics.level_places import level_places
 
@@ -188,10 +192,28 @@ def moments(released: Released, groups: int, a: float) -> GroupMoments:
     )
 
 
-def moments_part(facts: DatasetFacts, groups: Groups, a: float, rho: int) -> GramSum:
-    """The Gram sum of e_g ⊗ (a, z), R = √(a² + 1), at `rho` (RHO_UNITS)."""
+def moments_part(
+    facts: DatasetFacts, groups: Groups, a: float, rho: int, unit: float | None = None
+) -> tuple[GramSum, float]:
+    """The Gram sum of e_g ⊗ (a, z), R = √(a² + 1), at `rho` (RHO_UNITS), and the weight to use.
+
+    a is a whole number of the sum's steps. With a `unit`, of which all z are whole multiples, z is
+    too, where all records' rounding by half a step could be seen beside the noise; the weight is
+    then up to a step below a.
+    """
     clip, G = float(np.sqrt(a * a + 1.0)), groups.size
-    return GramSum(2 * G, clip, rho, facts.schema.unit.max_rows, groups=G)
+    part = exactly(GramSum(2 * G, clip, rho, facts.schema.unit.max_rows, groups=G), a)
+    whole = part if unit is None else noisy_sum.unrounded(part, unit, facts.n)
+    return (part, a) if whole is part else (whole, floor(a / granule(whole)) * granule(whole))
+
+
+def unit_of(span: ClipRange, *columns: Column) -> float | None:
+    """The largest number of which every z of these columns is a whole multiple; None unless their
+    values and the ends of the range are whole numbers."""
+    ends = (span.lower, span.upper)
+    if not all(c.kind.is_whole for c in columns) or any(end != floor(end) for end in ends):
+        return None
+    return (1 if sum(ends) % 2 else 2) / (span.upper - span.lower)
 
 
 def moments_ms(n: int, groups: int) -> int:

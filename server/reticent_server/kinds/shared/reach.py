@@ -55,5 +55,5 @@ def groups_reach(facts: DatasetFacts, groups: Groups, rho: int) -> float:
     the middle of the range.
     """
     a = weight(0.0)
-    noise = mean_noise(moments_part(facts, groups, a, rho), a, 0.0)
+    noise = mean_noise(moments_part(facts, groups, a, rho)[0], a, 0.0)
     return reach(facts.n / groups.size, noise)

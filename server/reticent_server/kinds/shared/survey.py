@@ -65,6 +65,7 @@ from reticent_server.fitting.special_columns import reading, weighted_design
 from reticent_server.fitting.trust.words import NO_WEIGHTS
 from reticent_server.kinds.shared.clusters import checked, clusters_of
 from reticent_server.kinds.shared.columns import declared
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use, shares
 
 _UNITS, _RECORDS = 0.75, 0.125
@@ -177,7 +178,7 @@ class SurveyPlan(Planned):
     @property
     def first(self) -> VectorSum:
         """Of the estimate."""
-        return VectorSum(1 if self.total else 2, 1.0, self.rho_units - self._second)
+        return exactly(VectorSum(1 if self.total else 2, 1.0, self.rho_units - self._second), 1.0)
 
     @property
     def second(self) -> tuple[VectorSum, GramSum, CountSum]:
@@ -185,7 +186,7 @@ class SurveyPlan(Planned):
         left, cells = self._second, self.rows.cells.size
         squares, numbers = left // _SQUARES, left // _NUMBERS
         sums = VectorSum(cells, 1.0, left - squares - numbers, groups=cells)
-        return sums, GramSum(3, sqrt(3), squares), CountSum(cells, numbers)
+        return sums, exactly(GramSum(3, sqrt(3), squares), 1.0), CountSum(cells, numbers)
 
     @property
     def _second(self) -> int:

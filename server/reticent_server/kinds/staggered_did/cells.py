@@ -47,6 +47,7 @@ from reticent_server.domain.steps import (
 from reticent_server.fitting.trust import clear
 from reticent_server.fitting.trust.thresholds import LEAST_RECORDS
 from reticent_server.kinds.staggered_did.effects import CohortCells
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import evaluate_term, in_use
 from reticent_server.numerics.level_places import level_places
 from reticent_server.numerics.person_columns import person_sums
@@ -187,8 +188,10 @@ def cell_part(panel: CohortPanel, rho: int, unit_rows: int) -> GramSum:
     """The Gram sum at `rho` (RHO_UNITS)."""
     size = (1 + panel.length) * panel.groups
     if panel.rows:
-        return GramSum(size, CLIP, rho, person_rows=panel.rows, groups=panel.groups)
-    return GramSum(size, CLIP, rho, unit_rows, groups=panel.groups)
+        part = GramSum(size, CLIP, rho, person_rows=panel.rows, groups=panel.groups)
+    else:
+        part = GramSum(size, CLIP, rho, unit_rows, groups=panel.groups)
+    return exactly(part, 1.0)
 
 
 def cells_of(panel: CohortPanel, released: Released, radius: float) -> CohortCells:

@@ -19,7 +19,7 @@ Privacy: mechanisms.noisy_sum, VectorSum; kinds.shared.by.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +34,10 @@ from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.kinds.shared.by import ByPlan, by_plan, group_mask, groups_by
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use
+
+_PARTS = 64  # of a range, to one of which a centre is rounded: C grows by less than 10⁻⁴ of itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,8 @@ class GroupSumPlan(Planned):
 def smallest_ball(low: float, high: float, groups: int) -> tuple[float, float]:
     """(c, C): of e_g x with low ≤ x ≤ high, low ≤ 0 ≤ high; C = 1 where all x are 0."""
     middle, end = (low + high) / 2, high if abs(high) >= abs(low) else low
-    centre = min(middle, end / groups, key=abs)
+    parts = ceil(_PARTS / ((high - low) or 1.0))  # of a unit: a whole number of them is the centre
+    centre = round(min(middle, end / groups, key=abs) * parts) / parts
     reach = max(high - centre, centre - low)
     return centre, sqrt(reach**2 + (groups - 1) * centre**2) or 1.0
 
@@ -113,8 +117,14 @@ def plan_group_sum(
     """Sums at `rho` (RHO_UNITS). Raises InvalidQuery."""
     groups = groups_by(facts, by, column.name)
     design = group_mask(facts, where, by, column.name)
-    ball = smallest_ball(min(column.lower, 0.0), max(column.upper, 0.0), groups.size)
     m, G = facts.schema.unit.max_rows, groups.size
+    low, high = min(column.lower, 0.0), max(column.upper, 0.0)
+    centre, radius = smallest_ball(low, high, G)
     part = VectorSum(G, 1.0, rho, m, groups=G)
-    plan = GroupSumPlan(GroupSumMap(design, groups, column.name, *ball), part, facts.n)
+    if centre:  # what a record adds to the sums of other groups is taken off n times
+        part = exactly(part, abs(centre) / radius)
+    if column.kind.is_whole:
+        unit = 1 / (ceil(_PARTS / ((high - low) or 1.0)) * radius)
+        part = noisy_sum.unrounded(part, unit, facts.n)
+    plan = GroupSumPlan(GroupSumMap(design, groups, column.name, centre, radius), part, facts.n)
     return by_plan(facts, plan, groups)

@@ -26,6 +26,7 @@ from reticent_server.fitting.normal import CONFIDENCE, half_width
 from reticent_server.fitting.results import Estimate
 from reticent_server.kinds.shared.one_row import Which, counted, one_row_map, one_row_part
 from reticent_server.mechanisms import noisy_sum
+from reticent_server.mechanisms.quantise import exactly
 from reticent_server.numerics.evaluate import in_use
 
 
@@ -98,5 +99,10 @@ def plan_sum(
     if design.masked:
         low, high = min(low, 0.0), max(high, 0.0)
     map_fn = _SumMap(design, column.name, (low + high) / 2, (high - low) / 2 or 1.0)
-    part = one_row_part(VectorSum(1, 1.0, rho, facts.schema.unit.max_rows), per)
+    part = VectorSum(1, 1.0, rho, facts.schema.unit.max_rows)
+    if map_fn.centre:  # what a record out of use adds is taken off n times
+        part = exactly(part, abs(map_fn.centre) / map_fn.half)
+    if column.kind.is_whole:
+        part = noisy_sum.unrounded(part, 0.5 / map_fn.half, facts.n)
+    part = one_row_part(part, per)
     return SumPlan(map_fn, part, counted(facts, per), per)

@@ -17,6 +17,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision, single
 from reticent_server.domain.steps import CountSum, GramSum, SumStep
+from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.group_means import (
     MeanDifference,
     difference_of_two,
@@ -32,6 +33,7 @@ from reticent_server.kinds.shared.groups import (
     moments,
     moments_ms,
     moments_part,
+    unit_of,
     weight,
 )
 from reticent_server.kinds.shared.named_tests import t_interval, t_p_value
@@ -166,7 +168,8 @@ def plan_t_test(
     """A t test at `rho` (RHO_UNITS); design: mask and columns only."""
     paired = value.minus is not None
     share = int(SHARE * rho) if paired else 0
-    a = weight(0.0 if paired else span.tilt)
     pilot = shell_part(facts, share) if paired else None
-    part = moments_part(facts, groups, a, rho - share)
+    unit = None if paired else unit_of(span, declared(facts, value.column))
+    middle = 0.0 if paired else span.tilt
+    part, a = moments_part(facts, groups, weight(middle), rho - share, unit)
     return TTestPlan(design, groups, value, span, asked, part, pilot, a, facts.n)
