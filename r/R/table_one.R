@@ -91,10 +91,13 @@ compared_groups <- function(column) {
   )
 }
 
+# Of a deviation that noise hides, 0: its interval says how far it may be from that.
+squared_deviation <- function(figure) if (is.null(figure$value)) 0 else figure$value^2
+
 numbers_apart <- function(a, b) {
   change <- b$mean$value - a$mean$value
   error <- sqrt(a$mean$standard_error^2 + b$mean$standard_error^2)
-  squares <- vapply(list(a, b), function(each) each$standard_deviation$value^2, 0)
+  squares <- vapply(list(a, b), function(each) squared_deviation(each$standard_deviation), 0)
   # From the upper end of s: the lower one may be cut at 0.
   noise <- vapply(list(a, b), function(each) plain_vector(each$standard_deviation$confidence_interval)[2]^2, 0) - squares
   pooled <- mean(squares)
@@ -162,4 +165,4 @@ equal_shares_of <- function(groups) {
   c(sum(mapply(function(d, w) sum(d * (w %*% d)), away, weights)), df)
 }
 
-short_number <- function(value) format(signif(value, 4), trim = TRUE)
+short_number <- function(value) if (is.null(value) || is.na(value)) "-" else format(signif(value, 4), trim = TRUE)

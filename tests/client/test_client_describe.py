@@ -3,6 +3,7 @@
 released.
 """
 
+from copy import deepcopy
 from typing import Any
 
 import matplotlib as mpl
@@ -70,9 +71,13 @@ RESULT = {
 
 @pytest.fixture
 def about(server: Server) -> reticent.Description:
+    return described(server, RESULT)
+
+
+def described(server: Server, result: dict[str, Any]) -> reticent.Description:
     query = {"kind": "describe", "columns": ["price", "a_b"], "by": "zone"}
     ds = server.dataset()
-    server.always(201, release("mean") | {"query": query, "result": RESULT})
+    server.always(201, release("mean") | {"query": query, "result": result})
     found = ds.describe(["price", "a_b"], by="zone", epsilon=1.0)
     assert isinstance(found, reticent.Description)
     return found
@@ -99,6 +104,33 @@ def test_the_table_is_what_journals_print(about: reticent.Description) -> None:
     assert r"a\_b" in table.latex()
     assert r"25.0 \%" in table.latex()
     assert r"y\|z" in table.markdown()
+
+
+def test_a_deviation_that_noise_hides_is_a_dash(server: Server) -> None:
+    columns: Any = deepcopy(RESULT["columns"])
+    for group in columns[0]["groups"]:
+        group["standard_deviation"] = {"value": None, "confidence_interval": [0.0, 0.2]}
+    about = described(server, RESULT | {"columns": columns})
+    about.check()
+    rows = {row[0]: row[1:] for row in about.tbl_summary().rows}
+    assert rows["price, mean (SD)"][:3] == tuple(f"{m}.0000 (–)" for m in (5, 6, 7))
+    assert rows["price, mean (SD)"][3] == "–"
+    rows = {row[0]: row[1:] for row in about.table(intervals=True).rows}
+    assert rows["price, standard deviation"][0] == "– [0.0000, 0.2000]"
+    assert np.isnan(
+        about.to_frame().set_index(["column", "figure", "group"]).value["price"].iloc[1]
+    )
+
+
+def test_a_bin_of_one_number_is_drawn_with_the_next(server: Server) -> None:
+    """Its edges are the same number twice; a density over no width would be infinite."""
+    columns: Any = deepcopy(RESULT["columns"])
+    columns[0]["edges"] = [-1.0, 0.0, 0.0, 4.0]
+    about = described(server, RESULT | {"columns": columns})
+    axes = about.plot("price")
+    (first, _) = (patch.get_data() for patch in axes.patches)
+    assert first.edges.tolist() == [-1.0, 0.0, 4.0]
+    assert first.values.tolist() == pytest.approx([0.6, 0.1])
 
 
 def test_intervals_are_in_the_table_where_they_are_asked_for(about: reticent.Description) -> None:

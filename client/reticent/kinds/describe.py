@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A description of a table: table 1, and a histogram of every column."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent import _optional
 from reticent._drawing import SAMPLING
@@ -170,11 +171,15 @@ class Description(Release):
             raise KeyError(f"{name}: the columns are {', '.join(self.columns)}")
         groups = column["groups"][1:] or column["groups"]
         edges, levels = column.get("edges"), column.get("levels")
+        starts = _wide_bins(edges) if edges else np.arange(len(levels))
+        if edges:
+            edges = [*(edges[k] for k in starts), edges[-1]]
         widths = np.diff(edges) if edges else np.ones(len(levels))
+        joined = np.sqrt(np.diff(np.append(starts, len(groups[0]["counts"]))))
         for k, group in enumerate(groups):
             scale = widths * max(float(group["number"]), 1.0)
-            heights = np.maximum(np.array(group["counts"]), 0.0) / scale
-            half = 1.96 * float(group["count_standard_error"]) / scale
+            heights = np.maximum(np.add.reduceat(group["counts"], starts), 0.0) / scale
+            half = 1.96 * float(group["count_standard_error"]) * joined / scale
             if edges:
                 middles = (np.array(edges[1:]) + np.array(edges[:-1])) / 2
                 line = axes.stairs(heights, edges, label=group["level"])
@@ -189,6 +194,14 @@ class Description(Release):
             axes.legend(title=self.by)
         axes.set_xlabel(name)
         axes.set_ylabel("density" if edges else "share")
+
+
+def _wide_bins(edges: Sequence[float]) -> NDArray[np.int64]:
+    """Where the bins that are drawn begin: one of a single number has no width, and is drawn with
+    the next one."""
+    apart = np.diff(edges) > 0
+    starts = np.flatnonzero(np.append(True, apart[:-1]))
+    return starts if apart[-1] or len(starts) == 1 else starts[:-1]
 
 
 def _standardised(found: GroupComparison) -> str:
@@ -211,6 +224,11 @@ def _figures(column: Mapping[str, Any], group: Group) -> Iterator[tuple[str, Map
         yield "missing", group["missing"]
 
 
+def _value(figure: Mapping[str, Any]) -> float:
+    """nan of a standard deviation that noise hides."""
+    return np.nan if figure["value"] is None else float(figure["value"])
+
+
 def _rows(column: Mapping[str, Any], cells: Any) -> list[tuple[str, ...]]:
     """The rows of a column: a cell for each group."""
     by_group = [cells(column, group) for group in column["groups"]]
@@ -220,7 +238,7 @@ def _rows(column: Mapping[str, Any], cells: Any) -> list[tuple[str, ...]]:
 def _usual_cells(column: Mapping[str, Any], group: Group) -> dict[str, str]:
     """Cells as medical journals print them, by the row's name."""
     name, found = column["column"], dict(_figures(column, group))
-    values = {key: float(figure["value"]) for key, figure in found.items()}
+    values = {key: _value(figure) for key, figure in found.items()}
     cells: dict[str, str] = {}
     missing = values.pop("missing", None)
     if "mean" in group:

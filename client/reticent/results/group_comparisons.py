@@ -96,7 +96,7 @@ def _mean_of(found: Sequence[Standardised]) -> Standardised:
 def _numbers_apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> Standardised:
     change = float(b["mean"]["value"]) - float(a["mean"]["value"])
     error = hypot(float(a["mean"]["standard_error"]), float(b["mean"]["standard_error"]))
-    squares = [float(each["standard_deviation"]["value"]) ** 2 for each in (a, b)]
+    squares = [float(each["standard_deviation"]["value"] or 0.0) ** 2 for each in (a, b)]
     noise = [_error_of_square(each["standard_deviation"]) for each in (a, b)]
     pooled, wide = sum(squares) / 2, hypot(*noise) / 2
     if pooled <= _CLEAR * wide or pooled <= 0:
@@ -107,7 +107,7 @@ def _numbers_apart(a: Mapping[str, Any], b: Mapping[str, Any]) -> Standardised:
 
 def _error_of_square(figure: Mapping[str, Any]) -> float:
     """The standard error of s², from the upper end of s: the lower one may be cut at 0."""
-    value, (_, high) = float(figure["value"]), figure["confidence_interval"]
+    value, (_, high) = float(figure["value"] or 0.0), figure["confidence_interval"]
     return (float(high) ** 2 - value**2) / _Z
 
 

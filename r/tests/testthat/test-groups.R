@@ -29,6 +29,10 @@ test_that("Table 1 has a row for each figure", {
   expect_match(table$SMD[2], "^0[.][0-9]{2} \\[")
   expect_match(table_one(groups_fixture$releases$by_two, intervals = TRUE)[2, 2], "\\[")
   expect_error(table_one(groups_fixture$releases$mean), "description")
+  hidden <- groups_fixture$releases$by_two
+  for (k in seq_along(hidden$result$columns[[1]]$groups)) hidden$result$columns[[1]]$groups[[k]]$standard_deviation["value"] <- list(NULL)
+  expect_match(table_one(hidden)[2, 2], " [(]-[)]$")
+  expect_true(is.nan(table_one_tests(hidden)$smd[1]))
 })
 
 test_that("differences of groups are the Python client's, one at a time and all at once", {

@@ -17,13 +17,15 @@ k: D_k = (1 − p)Σ_{j≤k}c_j − pΣ_{j>k}c_j has the mean N(F_k − p) and, 
 variance Np(1 − p) + η. The interval is where |D_k| is at most z of its standard deviations, widest
 ends where noise makes D cross more than once, linear inside of a bin. Inside of a bin that holds
 more than DENSE times an even share (TAIL in the outermost ones) the place is not known, and an end
-goes to the bin's end.
+goes to the bin's end. Of whole numbers, j fills [j, j + 1) of the line: a quantile is the number
+that the place lies in, and an interval goes from the first number to the last that it touches.
 
 All of it is post-processing of released counts. Where N is not above its noise
 (fitting.trust.clear), nothing is known and intervals are all that is possible.
 """
 
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,12 +90,41 @@ def share(cells: Cells, a: FloatArray, d: FloatArray) -> Figure:
 
 
 def quartiles(
-    cells: Cells, d: FloatArray, edges: FloatArray, bounds: Interval
+    cells: Cells, d: FloatArray, edges: FloatArray, bounds: Interval, *, whole: bool = False
 ) -> tuple[Figure, Figure, Figure]:
     """The quartiles of numbers in bins; d (B,): which cells are bins, the first of them; edges:
-    (bins + 1,); bounds: of all values."""
-    q1, q2, q3 = (_quantile(cells, d, edges, bounds, p) for p in QUARTILES)
+    (bins + 1,); bounds: of all values; whole: whether they are whole numbers."""
+    places = edges.copy()
+    if whole:  # the last bin ends after its last number
+        places[0], places[-1] = np.floor(edges[0]), np.floor(edges[-1]) + 1
+        bounds = bounds[0], bounds[1] + 1
+    found = (_quantile(cells, d, places, bounds, p) for p in QUARTILES)
+    q1, q2, q3 = (_whole_figure(q) if whole else _shown_figure(q, edges) for q in found)
     return q1, q2, q3
+
+
+def _whole_figure(found: Figure) -> Figure:
+    """Of places on the line of which a whole number j fills [j, j + 1)."""
+    low, high = found.confidence_interval
+    value, low, high = ceil(found.value) - 1.0, float(floor(low)), ceil(high) - 1.0
+    return Figure(value=max(value, low), confidence_interval=(low, max(high, low)))
+
+
+def _shown_figure(found: Figure, edges: FloatArray) -> Figure:
+    """Where a bin holds one number alone, its other end is that number, not the next one."""
+    ends = shown_edges(edges)
+    own = dict(zip(edges.tolist(), ends, strict=True))
+    low, high = (own.get(end, end) for end in found.confidence_interval)
+    single = {end for end, before in zip(ends[1:], ends[:-1], strict=True) if end == before}
+    value = next((e for e in single if e <= found.value <= np.nextafter(e, np.inf)), found.value)
+    return Figure(value=value, confidence_interval=(min(low, value), max(high, value)))
+
+
+def shown_edges(edges: FloatArray) -> list[float]:
+    """The edges, of a bin that holds one number alone both that number."""
+    after = np.nextafter(edges[:-1], np.inf) == edges[1:]
+    shown = np.where(np.append(False, after), np.append(edges[0], edges[:-1]), edges)
+    return [float(edge) for edge in shown]
 
 
 def whole_quartiles(

@@ -12,7 +12,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import ceil, floor, sqrt
 from typing import Any
 
 import numpy as np
@@ -142,6 +142,7 @@ class NumbersMeasure(ColumnMeasure):
                 self.present,
                 np.asarray(self.axis.edges),
                 (self.column.lower, self.column.upper),
+                whole=self.column.kind.is_whole,
             ),
         }
 
@@ -194,7 +195,10 @@ def measure_of(facts: DatasetFacts, column: Column, groups: Groups, rho: int) ->
     inner = public_edges(facts, column, number_of_bins(facts, groups.size, rho))
     inside = [e for e in inner if likely.lower < e < likely.upper]
     inside = inside or [(likely.lower + likely.upper) / 2]  # one bin alone has another price
-    axis = Axis(column.name, len(inside) + 1, (), (), (likely.lower, *inside, likely.upper))
+    edges = (likely.lower, *inside, likely.upper)
+    if column.kind.is_whole:
+        edges = float(floor(edges[0])), *(float(ceil(e)) for e in edges[1:])
+    axis = Axis(column.name, len(edges) - 1, (), (), edges)
     sums, a = moments_part(facts, groups, weight(span.tilt), rho, unit_of(span, column))
     return NumbersMeasure(column, axis, span, a, sums)
 

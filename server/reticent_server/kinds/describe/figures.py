@@ -15,13 +15,21 @@ Count = Annotated[int, Ge(1)]
 class Figure:
     """A number with its 95 % interval, in the units of the column; shares are from 0 to 1.
 
-    The interval counts sampling and privacy noise, the standard error too; quantiles and standard
-    deviations have none.
+    The interval counts sampling and privacy noise, the standard error too; quantiles have none.
     """
 
     value: float
     confidence_interval: Interval
     standard_error: Size | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """A standard deviation with its 95 % interval, in the units of the column. value: null where
+    noise hides it."""
+
+    value: Size | None
+    confidence_interval: Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +47,15 @@ class DescribedGroup:
     count_standard_error: Size
     missing: Figure | None = None
     mean: Figure | None = None
-    standard_deviation: Figure | None = None
+    standard_deviation: Deviation | None = None
     quartiles: tuple[Figure, Figure, Figure] | None = None
     shares: list[Figure] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedColumn:
-    """A column: edges (bins + 1,) of its histogram, or its levels or whole numbers.
+    """A column: edges (bins + 1,) of its histogram, the same twice for a bin of one number alone,
+    or its levels or whole numbers; of whole numbers an edge is the first of its bin.
 
     clipped: the declared bounds, which no value exceeds, of a column whose mean is estimated from
     sums: mean and standard deviation are of the whole column. groups: one for each level of `by`

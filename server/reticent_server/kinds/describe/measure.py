@@ -19,7 +19,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
 from reticent_server.domain.steps import Block, Contribution, CountSum, FloatArray, Part, Released
 from reticent_server.errors import InvalidQuery
-from reticent_server.kinds.describe.cells import Cells, share
+from reticent_server.kinds.describe.cells import Cells, share, shown_edges
 from reticent_server.kinds.describe.figures import DescribedColumn, DescribedGroup
 from reticent_server.kinds.shared.groups import Groups
 from reticent_server.kinds.shared.tables import MAX_CELLS, Axis
@@ -118,7 +118,7 @@ class ColumnMeasure(ABC):
         return DescribedColumn(
             column=self.column.name,
             groups=groups,
-            edges=list(self.axis.edges) or None,
+            edges=shown_edges(np.asarray(self.axis.edges)) if self.axis.edges else None,
             levels=list(self.axis.levels) or None,
             clipped=self.clipped,
         )

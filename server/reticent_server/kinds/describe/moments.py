@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from reticent_server.fitting.normal import half_width, normal_interval
-from reticent_server.kinds.describe.figures import Figure
+from reticent_server.kinds.describe.figures import Deviation, Figure
 from reticent_server.kinds.shared.ranges import ClipRange
 
 
@@ -48,12 +48,14 @@ class NoisyMoments:
         return Figure(value=value, standard_error=error, confidence_interval=interval)
 
     @property
-    def standard_deviation(self) -> Figure:
-        """In the units of the data."""
+    def standard_deviation(self) -> Deviation:
+        """In the units of the data; without a value where noise has left no variance, or no
+        records."""
         s2, half = self.s2, self.span.half
         if not self.sure:
-            return Figure(value=half * sqrt(s2), confidence_interval=(0.0, half))
+            return Deviation(value=None, confidence_interval=(0.0, half))
         sampling = max(self.fourth - s2**2, 0.0) / self.N
         reach = half_width(sqrt(sampling + self.tau2))
         low, high = (half * sqrt(min(max(s2 + end, 0.0), 1.0)) for end in (-reach, reach))
-        return Figure(value=half * sqrt(s2), confidence_interval=(low, high))
+        value = half * sqrt(s2) if s2 > 0 else None
+        return Deviation(value=value, confidence_interval=(low, high))

@@ -16,14 +16,13 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import Released
-from reticent_server.fitting.results import Value
 from reticent_server.kinds.shared.stable_bins import (
     SORT_NANOSECONDS,
     iqr_part,
     log_n,
     margin_needed,
     stable_step,
+    value_in_bin,
 )
 from reticent_server.mechanisms import stable_bin
 
@@ -58,11 +57,7 @@ class IqrPlan(Planned):
     def run(self) -> Recipe:
         """One step; None where neither test passes."""
         (released,) = yield stable_step("interquartile range", self.part, self.column)
-        return self._result(released) if released.passed else None
-
-    def _result(self, released: Released) -> Value:
-        value, low, high = released.values.tolist()
-        return Value(value=value, bin=(low, high), n=self.n)
+        return value_in_bin(self.column, released, self.n) if released.passed else None
 
 
 def plan_iqr(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> IqrPlan:

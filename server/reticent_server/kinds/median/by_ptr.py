@@ -19,13 +19,13 @@ from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.schema import Column
-from reticent_server.fitting.results import Value
 from reticent_server.kinds.shared.columns import released_quartiles
 from reticent_server.kinds.shared.stable_bins import (
     SORT_NANOSECONDS,
     iqr_part,
     margin_needed,
     stable_step,
+    value_in_bin,
 )
 from reticent_server.mechanisms import stable_bin
 
@@ -81,8 +81,7 @@ class PtrMedianPlan(Planned):
         (released,) = yield stable_step("median", median, self.column)
         if not released.passed:
             return None
-        value, low, high = released.values.tolist()
-        return Value(value=value, bin=(low, high), n=self.n)
+        return value_in_bin(self.column, released, self.n)
 
 
 def plan_ptr_median(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> PtrMedianPlan:

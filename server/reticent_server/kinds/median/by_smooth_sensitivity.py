@@ -53,7 +53,8 @@ class SmoothMedianPlan(Planned):
     def run(self) -> Recipe:
         """One step; always a reply. The noise's scale stays private."""
         (released,) = yield ColumnStep("median", (self.part,), ColumnsMap(self.columns))
-        return Value(value=float(released.values[0]), n=self.n)
+        value = float(released.values[0])
+        return Value(value=float(round(value)) if self.column.kind.is_whole else value, n=self.n)
 
 
 def plan_smooth_median(facts: DatasetFacts, column: Column, offer: PrivacyCost) -> SmoothMedianPlan:

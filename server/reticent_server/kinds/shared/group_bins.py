@@ -14,6 +14,7 @@ Source: Dwork & Smith (2009), Theorem 6; parallel composition, McSherry (2009).
 
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,6 +168,10 @@ def public_edges(facts: DatasetFacts, column: Column, bins: int) -> tuple[float,
 
 
 def _edges(inside: list[float], column: Column) -> tuple[float, ...]:
-    """A value that comes twice begins a bin, and the next number begins another."""
+    """A value that comes twice begins a bin, and the next number begins another; of whole numbers
+    edges are the first one of each bin."""
     spikes = {float(np.nextafter(a, np.inf)) for a, b in pairwise(inside) if a == b}
-    return tuple(sorted({e for e in spikes.union(inside) if column.lower < e <= column.upper}))
+    edges = spikes.union(inside)
+    if column.kind.is_whole:
+        edges = {float(ceil(e)) for e in edges}
+    return tuple(sorted({e for e in edges if column.lower < e <= column.upper}))

@@ -6,12 +6,13 @@ For all n records of one column, without missing cells, of a table whose unit is
 mechanisms.stable_bin. Source: Dwork & Smith (2009), §3.2; Dwork & Lei (2009).
 """
 
-from math import ceil, log
+from math import ceil, floor, log
 
 from reticent_server.domain.columns import GeometricBins, StableBin
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.schema import Column
-from reticent_server.domain.steps import ColumnStep
+from reticent_server.domain.steps import ColumnStep, Released
+from reticent_server.fitting.results import Value
 from reticent_server.kinds.shared.columns import ColumnsMap
 from reticent_server.mechanisms import ptr
 from reticent_server.numerics.lattices import lattice_between
@@ -35,6 +36,15 @@ def log_n(n: int) -> float:
 def stable_step(label: str, part: StableBin, column: Column) -> ColumnStep:
     """The step of one part on one column."""
     return ColumnStep(label, (part,), ColumnsMap((column.name,)))
+
+
+def value_in_bin(column: Column, released: Released, n: int) -> Value:
+    """The reply of a released bin's middle and ends; of whole numbers, the ends that hold it, and
+    the whole number next to the middle."""
+    value, low, high = released.values.tolist()
+    if column.kind.is_whole:
+        value, low, high = float(round(value)), float(floor(low)), float(ceil(high))
+    return Value(value=value, bin=(low, high), n=n)
 
 
 def margin_needed(part: StableBin) -> int:

@@ -24,6 +24,7 @@ failure time data, sections 1.4 and 4.2.
 """
 
 from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -148,15 +149,16 @@ def monotone(survival: FloatArray) -> FloatArray:
     return np.asarray(np.clip(isotonic_regression(survival, increasing=False).x, 0.0, 1.0))
 
 
-def crossing(times: FloatArray, survival: FloatArray) -> float | None:
-    """When a curve (k,), joined by straight lines from (0, 1), is at one half first; None: not
-    before its end."""
+def crossing(times: FloatArray, survival: FloatArray, unit: float = 0.0) -> float | None:
+    """When a curve (k,), joined by straight lines from (0, 1), is at one half first, or at the
+    first whole time of a `unit` where it is at most that; None: not before its end."""
     below = np.flatnonzero(survival <= _HALF)
     if not len(below):
         return None
     j = int(below[0])
     t, s = np.append(0.0, times), np.append(1.0, survival)
-    return float(t[j] + (t[j + 1] - t[j]) * (s[j] - _HALF) / (s[j] - s[j + 1]))
+    found = float(t[j] + (t[j + 1] - t[j]) * (s[j] - _HALF) / (s[j] - s[j + 1]))
+    return min(ceil(found / unit) * unit, float(t[j + 1])) if unit else found
 
 
 def _median(raw: RawCurve, grid: TimeGrid) -> dict[str, Any]:
@@ -164,8 +166,8 @@ def _median(raw: RawCurve, grid: TimeGrid) -> dict[str, Any]:
     times = np.asarray(grid.times[: len(raw.log_survival)])
     survival = monotone(np.exp(raw.log_survival))
     low, high = _intervals(raw.log_survival, raw.sd, survival)
-    ends = (crossing(times, low), crossing(times, high))
-    return {"median": crossing(times, survival), "median_interval": ends}
+    median, *ends = (crossing(times, curve, grid.unit) for curve in (survival, low, high))
+    return {"median": median, "median_interval": tuple(ends)}
 
 
 def _intervals(

@@ -286,8 +286,6 @@ def _axis(facts: DatasetFacts, column: Column, bins: int) -> Axis:
     if column.levels or few:
         return level_axis(column)
     inner = public_edges(facts, column, bins)
-    if column.kind.is_whole:  # the first whole number of each bin
-        inner = tuple(sorted({float(ceil(edge)) for edge in inner}))
     inside = tuple(edge for edge in inner if column.lower < edge < column.upper)
     edges = (column.lower, *inside, column.upper)
     return Axis(column.name, len(edges) - 1, (), (), edges)

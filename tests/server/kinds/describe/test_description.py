@@ -13,7 +13,13 @@ from reticent_server.domain.facts import PROFILE_PROBABILITIES, ColumnProfile, P
 from reticent_server.domain.schema import Column, ColumnKind
 from reticent_server.errors import InvalidPrivacy, InvalidQuery
 from reticent_server.kinds import registry
-from reticent_server.kinds.describe.cells import Cells, quartiles, share, whole_quartiles
+from reticent_server.kinds.describe.cells import (
+    Cells,
+    quartiles,
+    share,
+    shown_edges,
+    whole_quartiles,
+)
 from reticent_server.kinds.describe.kind import Describe
 from reticent_server.kinds.describe.moments import NoisyMoments
 from reticent_server.kinds.mean.kind import Mean
@@ -251,6 +257,81 @@ def test_quartiles_of_whole_numbers_cover_and_are_whole() -> None:
         low, high = figure.confidence_interval
         assert low <= figure.value <= high
         assert all(x == int(x) for x in (low, high, figure.value))
+
+
+@pytest.mark.parametrize("wide", [1, 3])
+def test_quartiles_of_counted_whole_numbers_are_those_of_the_table(wide: int) -> None:
+    """Given counts of bins of one or three whole numbers: the quartile is whole, right where a bin
+    holds one, in the bin elsewhere; its interval, of whole numbers, holds the table's own."""
+    values = np.random.default_rng(3).poisson(4.0, 5000).clip(0, 17).astype(float)
+    edges = np.arange(0.0, 19.0, wide)
+    edges[-1] = 17.0  # the last number, not the end of its bin
+    counts = np.histogram(values, np.append(edges[:-1], 18.0))[0].astype(float)
+    found = quartiles(
+        Cells(counts, 1e-6, 5000.0), np.ones(len(counts)), edges, (0.0, 17.0), whole=True
+    )
+    for p, each in zip((0.25, 0.5, 0.75), found, strict=True):
+        right = float(np.quantile(values, p, method="inverted_cdf"))
+        low, high = each.confidence_interval
+        assert {each.value % 1, low % 1, high % 1} == {0.0}
+        assert low <= right <= high
+        assert low <= each.value <= high
+        if wide == 1:
+            assert each.value == right
+
+
+@pytest.mark.slow
+def test_quartiles_of_whole_numbers_in_noisy_bins_cover() -> None:
+    """Of 2,000 records of a geometric law in bins of one to eight numbers, noise of 25."""
+    edges = np.array([0.0, 1, 2, 3, 4, 6, 8, 12, 20, 27])
+    at = np.append(edges[:-1], 28.0)
+    below = 1 - 0.8**at
+    law = np.diff(below / below[-1])
+
+    def draw(rng: Any) -> Any:
+        counts = rng.multinomial(2000, law) + 25 * rng.normal(size=9)
+        bounds = (0.0, 27.0)
+        return quartiles(Cells(counts, 25.0), np.ones(9), edges, bounds, whole=True)[1]
+
+    least = np.flatnonzero((1 - 0.8 ** np.arange(1, 29)) / below[-1] >= 0.5)[0]
+    assert coverage(draw, float(least)) > 0.93
+
+
+def test_a_bin_of_one_number_is_shown_as_that_number() -> None:
+    """Of numbers of which most are 0 the next number after 0 begins a bin: no reply shows it."""
+    after = float(np.nextafter(0.0, 1.0))
+    edges = np.array([-1.0, 0.0, after, 2.0])
+    found = quartiles(
+        Cells(np.array([10.0, 800.0, 190.0]), 1.0, 1000.0), np.ones(3), edges, (-1.0, 9.0)
+    )
+    for each in found:
+        assert (each.value, *each.confidence_interval) == (0.0, 0.0, 0.0)
+    assert shown_edges(edges) == [-1.0, 0.0, 0.0, 2.0]
+    table = {"y": np.where(np.arange(4000) % 5, 0.0, 3.5), "m": np.zeros(4000), "x": np.zeros(4000)}
+    table |= {"k": np.zeros(4000), "g": np.zeros(4000)}
+    (described_,) = described(Describe(("y",)), table).columns
+    told = [*described_.edges, *(q.value for q in described_.groups[0].quartiles)]
+    told += [end for q in described_.groups[0].quartiles for end in q.confidence_interval]
+    assert all(x == 0 or abs(x) > 1e-9 for x in told)
+
+
+def test_described_counts_have_bins_and_quartiles_of_whole_numbers() -> None:
+    """Of 20,000 visits declared up to 60, at a moderate ε and with noise: the table's own."""
+    visits = np.random.default_rng(7).poisson(4.0, 20_000).clip(0, 60).astype(float)
+    facts = facts_of(20_000, [Column("v", ColumnKind.INTEGER, 0.0, 60.0)])
+    plan = registry.plan(facts, Describe(("v",)), offer(20.0))
+    (found,) = outcome(plan, whole({"v": visits})).columns
+    assert found.edges == sorted({round(edge) for edge in found.edges})
+    assert [q.value for q in found.groups[0].quartiles] == np.quantile(
+        visits, (0.25, 0.5, 0.75)
+    ).tolist()
+
+
+def test_a_standard_deviation_that_noise_hides_is_none() -> None:
+    clear = NoisyMoments(1000.0, 0.1, 0.0, 0.0, 1e-4, 0.02, ClipRange(-2, 2, 0), sure=True)
+    assert clear.standard_deviation.value is None
+    assert clear.standard_deviation.confidence_interval[1] > 0
+    assert replace(clear, s2=0.3, sure=False).standard_deviation.value is None
 
 
 def test_means_and_spreads_count_noise() -> None:

@@ -338,3 +338,20 @@ def test_a_curve_is_made_monotone_and_crosses_one_half_once() -> None:
     assert crossing(np.array([1.0, 2.0]), np.array([0.75, 0.25])) == pytest.approx(1.5)
     assert crossing(np.array([1.0]), np.array([0.6])) is None
     assert crossing(np.array([4.0]), np.array([0.5])) == pytest.approx(4.0)
+
+
+def test_the_median_of_whole_times_is_one_of_them() -> None:
+    """As Kaplan and Meier's: the first time at which at most a half are left, and so the ends."""
+    n = 4000
+    t = np.ceil(5 * np.random.default_rng(3).weibull(1.3, n) ** 1.1).clip(1, 60)
+    columns = (WEEKS, *facts(1).schema.columns[1:])
+    query = SurvivalCurve("t", "e", None, QUARTERS)
+    planned = KIND.plan(facts_of(n, columns), query, EXACT)
+    found = outcome(planned, block_of({"m": np.zeros(n, bool)}, t=t, e=np.ones(n), m=np.zeros(n)))
+    right = float(np.flatnonzero([(t > k).mean() <= 0.5 for k in range(61)])[0])
+    assert found.median == right
+    low, high = found.median_interval
+    assert low <= right <= high
+    assert {low % 1, high % 1} == {0.0}
+    assert crossing(np.array([1.0, 4.0]), np.array([0.75, 0.25]), 1.0) == 3.0
+    assert crossing(np.array([1.0, 4.0]), np.array([0.75, 0.5]), 1.0) == 4.0
