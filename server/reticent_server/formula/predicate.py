@@ -6,6 +6,7 @@ test := column op constant | constant op column | column ["not"] "in" "(" consta
 """
 
 from collections.abc import Callable
+from datetime import date, datetime
 from typing import get_args
 
 from reticent_server.domain.design import (
@@ -84,7 +85,7 @@ class PredicateParser:
         if cursor.at_word("not") or cursor.at_word("in"):
             return self._in(column)
         op = self._operator(column)
-        return self._compare(column, op, self._constant(column))
+        return self._compare(column, op, self._constant(column, op))
 
     def _flipped(self) -> Predicate:
         """constant op column: the column comes first in what is made of it."""
@@ -110,6 +111,8 @@ class PredicateParser:
             cursor.fail(
                 f"compare {quote(column.name)}, which is not categorical, with a number", start
             )
+        if column.is_date:
+            cursor.fail(_use_dates(column, op_token.text, start.text, before=True), start)
         return self._compare(column, op, number)
 
     def _in(self, column: Column) -> Predicate:
@@ -158,9 +161,11 @@ class PredicateParser:
         self._cursor.advance()
         return _OPERATORS[token.text]
 
-    def _constant(self, column: Column) -> float:
+    def _constant(self, column: Column, op: str = "in") -> float:
         cursor, token = self._cursor, self._cursor.token
-        if column.is_date and token.kind == "string":
+        if column.is_date:
+            if token.kind != "string":
+                cursor.fail(_use_dates(column, op, token.text))
             return cursor.date()
         if not column.kind.has_levels:
             return cursor.number(
@@ -179,6 +184,29 @@ class PredicateParser:
 
 def _equality_only(column: Column) -> str:
     return f"{quote(column.name)} is categorical and has no order; use == != or in"
+
+
+def _use_dates(column: Column, op: str, number: str, *, before: bool = False) -> str:
+    """What to write for a number, which may be a year, or a date without its dashes."""
+    spelt = (_as_date(number, form) for form in ("%Y", "%Y%m", "%Y%m%d"))
+    day = next(filter(None, spelt), "2020-01-31")
+    if op == "in":
+        meant = f'{quote(column.name)} in ("{day}")'
+    elif before:
+        meant = f'"{day}" {op} {quote(column.name)}'
+    else:
+        meant = f'{quote(column.name)} {op} "{day}"'
+    return f"compare {quote(column.name)} with a date in quotes, such as {meant}"
+
+
+def _as_date(number: str, form: str) -> str:
+    """The date that a number spells in this form; nothing where it spells none."""
+    if len(number) != len(date(2000, 1, 1).strftime(form)) or not number.isdecimal():
+        return ""
+    try:
+        return datetime.strptime(number, form).date().isoformat()  # noqa: DTZ007 - a date, no time
+    except ValueError:
+        return ""
 
 
 def _use_levels(column: Column) -> str:

@@ -75,7 +75,7 @@ def test_bounds_in_one_year_bound_the_months() -> None:
     [
         ('sold >= "2014-05-02"', ">=", 16192.0),
         ('"2014-05-02" > sold', "<", 16192.0),
-        ("sold == 16192", "==", 16192.0),
+        ('sold == "2014-05-02"', "==", 16192.0),
     ],
 )
 def test_conditions_compare_with_a_date(text: str, op: Any, day: float) -> None:
@@ -136,6 +136,12 @@ def test_refusals_say_what_to_change(terms: str, sentence: str) -> None:
         ('sold > "2014-02-30"', "position 8 of the where condition: write a date that"),
         ('"yesterday" < sold', "position 1 of the where condition: write a date that"),
         ('x > "2014-01-01"', "compare x, which is not categorical, with a number"),
+        ("sold >= 2016", '9 of the where condition: .* such as sold >= "2016-01-01"'),
+        ("sold < 20160102", 'such as sold < "2016-01-02"'),
+        ("201602 <= sold", 'position 1 of the where condition: .* such as "2016-02-01" <= sold'),
+        ("sold == 16192", 'such as sold == "2020-01-31"'),
+        ("sold == -3", 'such as sold == "2020-01-31"'),
+        ("sold in (2016, 2017)", r'such as sold in \("2016-01-01"\)'),
     ],
 )
 def test_a_date_that_is_none_is_refused(text: str, sentence: str) -> None:
