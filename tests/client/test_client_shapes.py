@@ -38,8 +38,11 @@ CALLS: list[tuple[Call, dict[str, Any]]] = [
     ),
     (
         lambda d: smf.ols("price ~ grade - 1", d, subset="new == 1").fit(disp=0, maxiter=100),
-        LS | R2 | {"formula": "price ~ grade - 1", "where": "new == 1"},
+        LS | {"formula": "price ~ grade - 1", "where": "new == 1"},
     ),
+    (lambda d: smf.ols("price ~ 0 + grade", data=d).fit(), LS | {"formula": "price ~ 0 + grade"}),
+    (lambda d: smf.ols("price ~ I(grade - 1) + bs(x, df=4)", data=d).fit(),
+        LS | R2 | {"formula": "price ~ I(grade - 1) + bs(x, df=4)"}),
     (lambda d: smf.wls("price ~ grade", d, weights="w").fit(),
         LS | {"formula": "price ~ grade", "weights": "w"}),
     (lambda d: smf.rlm("price ~ grade", d).fit(),

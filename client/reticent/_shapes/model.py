@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model that was described and not asked yet, as statsmodels has it: `fit` asks."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from reticent._shapes.formulas import of_patsy
 from reticent._shapes.results import FittedModel
 from reticent.kinds.quantile_regression import QuantileRegressionResults
 
+_NO_INTERCEPT = re.compile(r"[~+]\s*0(?![\w.*:])|-\s*1(?![\w.*:])")
+"""Outside of brackets; R² is of a fit with an intercept."""
 _OF_THE_SOLVER = frozenset({"disp", "maxiter", "method", "start_params", "tol", "full_output"})
 """Settings of an optimiser: the server's steps are planned, and its target is the same."""
 _ROBUST = frozenset({"nonrobust", "HC0", "HC1", "HC2", "HC3"})
@@ -59,12 +62,20 @@ class FormulaModel:
 
 
 def _asked_fields(method: str, given: dict[str, Any]) -> dict[str, Any]:
-    """With R² where a plain least-squares fit is asked for, as scripts read it; a tenth of the
-    budget.
+    """With R² where a plain least-squares fit with an intercept is asked for, as scripts read it; a
+    tenth of the budget.
     """
     further = {"weights", "by", "effects", "ridge", "tuning", "cluster"}
     plain = method == "ols" and not given.keys() & further
+    plain = plain and not _NO_INTERCEPT.search(_outermost(str(given["formula"])))
     return {"fit_statistics": True} | given if plain else given
+
+
+def _outermost(formula: str) -> str:
+    """The formula without what stands in brackets."""
+    while (inner := re.sub(r"\([^()]*\)", "", formula)) != formula:
+        formula = inner
+    return formula
 
 
 def fitted(answer: Release) -> FittedModel:
