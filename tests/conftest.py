@@ -17,7 +17,7 @@ from hypothesis import core, settings
 
 from support import passed, sampling, seeds
 from support.databases import postgresql
-from support.processes import chromium, memory, r_language
+from support.processes import chromium, latex, memory, r_language
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -69,6 +69,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     postgresql.pytest_terminal_summary(terminalreporter)
     chromium.pytest_terminal_summary(terminalreporter)
     r_language.pytest_terminal_summary(terminalreporter)
+    latex.pytest_terminal_summary(terminalreporter)
 
 
 # Hooks and no fixtures: each that every test has takes a tenth of what pytest needs for a test.

@@ -27,7 +27,7 @@ from support.attacks.seeded_noise import seed_noise
 from support.documents.code_blocks import ROOT
 from support.installations.small import Api, Installation, copied, opened, request_body
 from support.kinds.examples import QUERIES
-from support.processes import r_language
+from support.processes import latex, r_language
 
 EXAMPLES = list(QUERIES)
 EPSILON = 10.0
@@ -215,9 +215,18 @@ def test_a_document_shows_every_number(releases: dict[str, Any], name: str, form
     release = replied(releases, name)
     written = EXPORTS[form].write(release, "http://test").decode()
     plain = html.unescape(written).replace("$-$", "\N{MINUS SIGN}").replace("\\", "")
+    plain = plain.replace("$<$", "<")
     said = {*_DIGITS.findall(plain)} | ({"< 0.001"} if "< 0.001" in plain else set())
     missing = [(k, v) for k, v in numbers(release["result"]) if as_said(k, v) not in said]
     assert missing == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [40, pytest.param(1, marks=pytest.mark.audit)])
+def test_pdflatex_reads_documents(releases: dict[str, Any], tmp_path: Path, step: int) -> None:
+    """One in `step` of the examples, all in one document."""
+    written = [EXPORTS["latex"].write(releases[name], "http://test") for name in EXAMPLES[::step]]
+    latex.compiled("\n\\clearpage\n".join(each.decode() for each in written), tmp_path)
 
 
 @pytest.mark.sample(24)

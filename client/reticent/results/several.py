@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from reticent import _optional
 from reticent._drawing import axes_of
+from reticent._latex import escaped
 from reticent._text import Text, html_table, number, text_table
 from reticent.results.coefficient_plot import INTERCEPT
 from reticent.results.coefficients import Coefficients
@@ -22,11 +23,6 @@ _STARS = ((0.01, "***"), (0.05, "**"), (0.1, "*"))
 """p-values below which a coefficient has stars: the habit of economics journals."""
 _NOTE = "Standard errors in parentheses count sampling and privacy noise."
 _STARS_NOTE = "* p < 0.1, ** p < 0.05, *** p < 0.01."
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
 _SPREAD = 0.6
 """Share of a row's height over which the fits of one coefficient are spread."""
 
@@ -63,7 +59,7 @@ class FitTable:
         """A LaTeX tabular with the rules of the package booktabs."""
         lines = [_tex(self.header), r"\midrule", *map(_tex, self.rows)]
         foot = [
-            rf"\multicolumn{{{len(self.header)}}}{{l}}{{\footnotesize {_escaped(note)}}} \\"
+            rf"\multicolumn{{{len(self.header)}}}{{l}}{{\footnotesize {escaped(note)}}} \\"
             for note in self.notes
         ]
         columns = "l" + "r" * (len(self.header) - 1)
@@ -213,8 +209,4 @@ def _picked(fit: Coefficients, names: Sequence[str]) -> tuple[Any, Any, Any]:
 
 
 def _tex(cells: Sequence[str]) -> str:
-    return " & ".join(map(_escaped, cells)) + r" \\"
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    return " & ".join(map(escaped, cells)) + r" \\"

@@ -189,48 +189,27 @@ def _html(document: Document, url: str) -> bytes:  # noqa: ARG001
     return (head + "".join(parts) + "</html>").encode()
 
 
-_TEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "\N{MINUS SIGN}": "$-$",
-    "ε": r"$\varepsilon$",
-    "δ": r"$\delta$",
-    "ρ": r"$\rho$",
-    "–": "--",
-}
-
-
-def _in_tex(text: str) -> str:
-    return "".join(_TEX.get(each, each) for each in text)
-
-
 def _latex(document: Document, url: str) -> bytes:  # noqa: ARG001
+    from reticent._latex import escaped  # noqa: PLC0415 - a tenth of a second
+
     facts, tables, notes = _parts(document)
     lines = [f"% Release {document['id']}"]
-    lines += [rf"\textbf{{{_in_tex(line)}}}" + "\n" for line in _answers(document)]
-    lines += [_in_tex(_asked(document)), ""]
-    lines += [_in_tex(note) + "\n" for note in notes]
+    lines += [rf"\textbf{{{escaped(line)}}}" + "\n" for line in _answers(document)]
+    lines += [escaped(_asked(document)), ""]
+    lines += [escaped(note) + "\n" for note in notes]
     for table in tables:
         labels = len(table.rows[0].labels)
-        lines += [f"% {_in_tex(table.title)}"] if table.title else []
+        lines += [f"% {escaped(table.title)}"] if table.title else []
         form = "l" * labels + "r" * (len(table.heads) - labels)
         lines += [rf"\begin{{tabular}}{{{form}}}", r"\hline"]
-        lines += [" & ".join(map(_in_tex, table.heads)) + r" \\ \hline"]
+        lines += [" & ".join(map(escaped, table.heads)) + r" \\ \hline"]
         lines += [
-            " & ".join(map(_in_tex, (*row.labels, *row.cells))) + r" \\" for row in table.rows
+            " & ".join(map(escaped, (*row.labels, *row.cells))) + r" \\" for row in table.rows
         ]
         lines += [r"\hline", r"\end{tabular}", ""]
-    lines += [f"{_in_tex(name)}: {_in_tex(said)}." + r"\\" for name, said in facts]
+    lines += [f"{escaped(name)}: {escaped(said)}." + r"\\" for name, said in facts]
     return "\n".join(
-        [*lines, "", rf"\emph{{Guarantee.}} {_in_tex(promise(document))}", ""]
+        [*lines, "", rf"\emph{{Guarantee.}} {escaped(promise(document))}", ""]
     ).encode()
 
 
