@@ -25,7 +25,8 @@ class Account:
 
     total, spent, remaining: in what the rule adds up. Under the last two that is rho and rho_delta;
     `total` has the epsilon and delta that were given, too, and the epsilon of the others is the one
-    that their rho implies.
+    that their rho implies. spent_share: what of the promise is spent, in its ε; None of a server
+    that does not say it.
     """
 
     dataset: str
@@ -34,11 +35,12 @@ class Account:
     spent: Amount
     remaining: Amount
     project: str | None = None
+    spent_share: float | None = None
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "Account":
         """From one entry of `GET /v1/budget`."""
-        project = content.get("project")
+        project, share = content.get("project"), content.get("spent_share")
         return cls(
             str(content["dataset"]),
             str(content["rule"]),
@@ -46,6 +48,7 @@ class Account:
             Amount.from_json(content["spent"]),
             Amount.from_json(content["remaining"]),
             None if project is None else str(project),
+            None if share is None else float(share),
         )
 
 
@@ -80,6 +83,7 @@ class Budget:
                 "rule": account.rule,
                 "total_epsilon": account.total.epsilon,
                 "spent_epsilon": account.spent.epsilon,
+                "spent_share": account.spent_share,
                 "remaining_epsilon": account.remaining.epsilon,
                 "total_delta": account.total.delta,
                 "remaining_delta": account.remaining.delta,
@@ -119,12 +123,19 @@ class Budget:
                 account.rule,
                 account.total.under("basic"),
                 account.total.under(account.rule),
-                account.spent.under(account.rule),
+                _spent(account),
                 account.remaining.under(account.rule),
                 plain(account.remaining.epsilon),
             )
             for account in self.accounts
         ]
+
+
+def _spent(account: Account) -> str:
+    """The share of the promise, and the amount in what the rule adds up."""
+    amount = account.spent.under(account.rule)
+    share = account.spent_share
+    return amount if share is None else f"{100 * share:.3g} % ({amount})"
 
 
 def _burn_down(accounts: Sequence[Account], releases: Sequence[Release], ax: Any = None) -> Any:
@@ -139,7 +150,8 @@ def _burn_down(accounts: Sequence[Account], releases: Sequence[Release], ax: Any
             axes.plot([], [], label=f"{account.dataset} (nothing asked yet)")
     axes.set_ylim(-3, 103)
     axes.tick_params(axis="x", rotation=30)
-    axes.set_ylabel("left of the budget, %")
+    kept = {"ε" if account.rule == "basic" else "ρ" for account in accounts}
+    axes.set_ylabel(f"left of the budget's {' or '.join(sorted(kept))}, %")
     axes.set_title("Budget after each release", fontsize="medium")
     if len(accounts) > 1:
         axes.legend()

@@ -10,6 +10,7 @@ from fastapi import Depends, Response
 
 from reticent_server.console.charts import BurnDown, burn_down
 from reticent_server.console.looking import Signed
+from reticent_server.domain.amounts import Amounts
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import Column
@@ -152,7 +153,7 @@ def _curators_own(services: Services, cap: Balance | None) -> float:
         return 0.0
     entries = services.ledger.entries(cap.account, HISTORY)
     own = [e.draft for e in entries if e.draft.actor == "curator" and e.draft.action == "debit"]
-    return sum(draft.change.primary for draft in own) / cap.cap.primary
+    return share_of_epsilon(cap, sum((draft.change for draft in own), start=Amounts(0, 0)))
 
 
 def _column(facts: DatasetFacts, column: Column) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from reticent_server.domain.facts import DatasetFacts
 from reticent_server.errors import ReticentError
 from reticent_server.ledger.model import Balance
 from reticent_server.pipeline import oversight
+from reticent_server.pipeline.accounts import share_of_epsilon
 from reticent_server.pipeline.services import Services
 from reticent_server.pipeline.simulator import Simulation, ruled, simulate
 from reticent_server.web.forms import amount, whole
@@ -52,6 +53,7 @@ def _page(visit: Visit, name: str) -> Response:
         problem.status if problem else 200,
         facts=facts,
         balance=balance,
+        spent_share=share_of_epsilon(balance) if balance else 0.0,
         given=given,
         simulation=simulation,
         asked=oversight.question,

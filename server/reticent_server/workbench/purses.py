@@ -10,15 +10,16 @@ from reticent_server.domain.plan import Plan
 from reticent_server.ledger.implied import implied
 from reticent_server.ledger.model import Balance, Standing
 from reticent_server.ledger.rules import charge
-from reticent_server.pipeline.accounts import account_json
+from reticent_server.pipeline.accounts import account_json, share_of_epsilon
 from reticent_server.pipeline.coverage import coverage_json
 
 
 @dataclass(frozen=True, slots=True)
 class Purse:
     """An account before and after a query. total, left, after: as ε. spent_share, query_share: of
-    the account's first amount (ε, or ρ under zcdp and gdp). of_rest: what part of the rest the
-    query takes; None: it has no price under the account's rule. None after: it does not suffice.
+    the ε that was given (pipeline.accounts.share_of_epsilon), before the query and by it. of_rest:
+    what part of the rest the query takes; None: it has no price under the account's rule. None
+    after: it does not suffice.
     """
 
     whose: str
@@ -67,14 +68,14 @@ def _purse(whose: str, balance: Balance, cost: PrivacyCost) -> Purse:
     covered = amount.within(rest)
     after = Amounts(rest.primary - amount.primary, rest.secondary - amount.secondary)
     document = account_json(balance)
-    cap = max(1, balance.cap.primary)
+    spent = share_of_epsilon(balance)
     return Purse(
         whose=whose,
         rule=balance.rule,
         total=document["total"]["epsilon"],
         left=document["remaining"]["epsilon"],
         after=implied(balance, after)["epsilon"] if covered else None,
-        spent_share=min(1.0, balance.spent.primary / cap),
-        query_share=min(1.0, amount.primary / cap),
+        spent_share=spent,
+        query_share=(share_of_epsilon(balance, balance.spent + amount) if covered else 1.0) - spent,
         of_rest=None if amount.primary == UNPAYABLE else amount.primary / max(1, rest.primary),
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reticent._budget import Account, Budget
 from reticent._guarantee import Coverage
 from reticent_server.accounting import gaussian, gaussian_account
 from reticent_server.domain.amounts import Amounts
@@ -18,7 +19,7 @@ from reticent_server.kinds.count.kind import Count
 from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.pipeline import gaussian_planning
-from reticent_server.pipeline.accounts import account_json
+from reticent_server.pipeline.accounts import account_json, account_row
 from reticent_server.pipeline.answer import answer, plan_with_accounts
 from reticent_server.pipeline.ask import Ask
 from reticent_server.pipeline.documents import plan_json
@@ -35,6 +36,26 @@ def carl(installation: Installation, services: Services) -> Principal:
     """An analyst under gdp; the population's account adds up ε."""
     key = installation.analyst("carl", epsilon=3.0, delta=1e-6, rule="gdp")
     return services.access.authenticate(key)
+
+
+def test_the_spent_share_is_one_number_wherever_it_is_shown(
+    services: Services, carl: Principal
+) -> None:
+    """In ε of the promise, on a page of the workbench, on the command line and in the client."""
+    answer(services, carl, SUM)
+    plan, standing = plan_with_accounts(services, carl, SUM)
+    (balance,) = services.ledger.balances(carl.id)
+    document = account_json(balance)
+    share = document["spent_share"]
+    assert share == pytest.approx(document["spent"]["epsilon"] / 3.0)
+    (purse, _) = purses(standing, plan.cost)
+    assert purse.spent_share == share
+    assert 0 < purse.query_share < share  # ε grows like √ρ
+    said = f"{100 * share:.3g} % ("
+    assert account_row(balance)["spent"].startswith(said)
+    account = Account.from_json(document | {"dataset": "people"})
+    assert account.spent_share == share
+    assert said in str(Budget((account,)))
 
 
 def test_answers_are_debited_at_their_price(services: Services, carl: Principal) -> None:
