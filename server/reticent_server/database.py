@@ -272,19 +272,30 @@ def _unavailable(error: Exception, cause: object) -> Unavailable:
     return Unavailable(_WORDS.get(code or 0, _AWAY))
 
 
+_NEWER = (
+    "The database was made by a newer version of Reticent, which this one cannot upgrade: install "
+    "that version, or restore a backup from before."
+)
+
+
 def upgrade(url: str, revision: str = "head") -> None:
     """Creates the tables at `url`, or brings them to a revision, the newest, in one transaction.
+    Raises CuratorError for a database of a newer version.
 
     A new SQLite file is readable by its owner only: every analyst's answers are in it.
     """
     from alembic import command  # noqa: PLC0415  (0.15 s that only `init` and tests need)
     from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
 
     config = Config(attributes={"url": url})
     config.set_main_option("script_location", str(_migrations()).replace("%", "%%"))
     _make_private_file(url)
     with _unavailable_when_down():
-        command.upgrade(config, revision)
+        try:
+            command.upgrade(config, revision)
+        except CommandError:  # a revision that is not among those of this version
+            raise CuratorError(_NEWER) from None
 
 
 def _make_private_file(url: str) -> None:

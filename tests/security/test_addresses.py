@@ -106,3 +106,5 @@ def test_a_curator_chooses_a_folder_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "b.parquet").touch()
     (tmp_path / "sources" / "link").symlink_to(tmp_path / "elsewhere")
     assert [each.name for each in folders(tmp_path / "sources")] == ["towns"]
+    (tmp_path / "sources" / "towns" / "c.parquet").symlink_to(tmp_path / "elsewhere" / "b.parquet")
+    assert folders(tmp_path / "sources") == []

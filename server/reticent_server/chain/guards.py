@@ -1,15 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps entries as they are inside the database itself: triggers that refuse a change, as the
-migrations made them.
+"""What keeps entries as they are inside the database itself, as the migrations made it: triggers
+that refuse a change, keys and checks. Without the uniqueness of an idempotency key, requests at the
+same time are charged several times.
 
-Whoever owns the database can drop them, or make triggers and rules that change what others write;
-here it is seen.
+Whoever owns the database can drop them, make triggers, rules and policies that change what others
+write or read, or put a view in a table's place; here it is seen.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import (
+    CheckConstraint,
+    Connection,
+    Inspector,
+    Table,
+    UniqueConstraint,
+    bindparam,
+    inspect,
+    text,
+)
 
 from reticent_server.database import metadata
 
@@ -42,6 +52,20 @@ WHERE tablename IN :tables AND schemaname = current_schema()
 """
 
 
+_POSTGRES_STRANGE = """
+SELECT 'row security of the table', c.relname FROM pg_class c
+WHERE c.relrowsecurity AND c.relname IN :tables
+  AND c.relnamespace = current_schema()::regnamespace
+UNION ALL
+SELECT 'policy', policyname FROM pg_policies
+WHERE tablename IN :tables AND schemaname = current_schema()
+UNION ALL
+SELECT 'event trigger', e.evtname FROM pg_event_trigger e
+WHERE e.evtenabled <> 'D' AND NOT EXISTS (
+  SELECT FROM pg_depend d WHERE d.objid = e.oid AND d.deptype = 'e')
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A trigger, or a rule of PostgreSQL, as the database has it."""
@@ -63,6 +87,74 @@ def problems(connection: Connection) -> list[str]:
         if expected.get(name) != definition
     ]
     return missing + strange
+
+
+def schema_problems(connection: Connection) -> list[str]:
+    """What the tables lack of what the migrations made, in sentences: the tables themselves, their
+    columns, primary, unique and foreign keys and checks; and policies that hide rows.
+    """
+    seen = inspect(connection)
+    present = set(seen.get_table_names())
+    found = []
+    for name, table in sorted(metadata.tables.items()):
+        if name not in present:
+            found.append(f"The table {name} is missing, or something else stands in its place.")
+            continue
+        lacking = sorted(_declared(table) - _present(seen, name))
+        found += [f"The table {name} lacks {what}." for what in lacking]
+    return found + (_policies(connection) if connection.dialect.name == "postgresql" else [])
+
+
+def is_readable(connection: Connection) -> bool:
+    """Whether every table, or what stands in its place, has every column."""
+    seen = inspect(connection)
+    present = {*seen.get_table_names(), *seen.get_view_names()}
+    return all(
+        name in present
+        and {column.name for column in table.columns}
+        <= {column["name"] for column in seen.get_columns(name)}
+        for name, table in metadata.tables.items()
+    )
+
+
+def _declared(table: Table) -> set[str]:
+    columns = {f"the column {column.name}" for column in table.columns}
+    unique = [c.columns for c in table.constraints if isinstance(c, UniqueConstraint)]
+    unique += [index.columns for index in table.indexes if index.unique]
+    keys = {_words("the unique key", (c.name for c in each)) for each in unique}
+    foreign = {
+        _words("the foreign key", key.column_keys, f" to {key.referred_table.name}")
+        for key in table.foreign_key_constraints
+    }
+    checks = {f"the check {c.name}" for c in table.constraints if isinstance(c, CheckConstraint)}
+    primary = _words("the primary key", (column.name for column in table.primary_key.columns))
+    return {*columns, *keys, *foreign, *checks, primary}
+
+
+def _present(seen: Inspector, name: str) -> set[str]:
+    columns = {f"the column {column['name']}" for column in seen.get_columns(name)}
+    indexes = [each["column_names"] for each in seen.get_indexes(name) if each["unique"]]
+    keys = {_words("the unique key", map(str, columns)) for columns in indexes}
+    for each in seen.get_unique_constraints(name):
+        keys.add(_words("the unique key", each["column_names"]))
+    foreign = {
+        _words("the foreign key", key["constrained_columns"], f" to {key['referred_table']}")
+        for key in seen.get_foreign_keys(name)
+    }
+    checks = {f"the check {each['name']}" for each in seen.get_check_constraints(name)}
+    primary = seen.get_pk_constraint(name)["constrained_columns"]
+    return {*columns, *keys, *foreign, *checks, _words("the primary key", primary)}
+
+
+def _words(what: str, columns: Iterable[str], more: str = "") -> str:
+    return f"{what} ({', '.join(columns)}){more}"
+
+
+def _policies(connection: Connection) -> list[str]:
+    """Of row security, and triggers of the whole database, of which migrations make none."""
+    query = text(_POSTGRES_STRANGE).bindparams(bindparam("tables", expanding=True))
+    rows = connection.execute(query, {"tables": sorted(metadata.tables)}).all()
+    return [f"The {what} {name} is not one of this program's." for what, name in sorted(rows)]
 
 
 def _sqlite(connection: Connection) -> Sequence[Guard]:

@@ -31,6 +31,7 @@ from reticent_server.chain.anchors import Anchor
 from reticent_server.chain.entries import GENESIS, Draft, Entry, canonical_json, entry_row, link
 from reticent_server.chain.tables import entries, head, noun_of
 from reticent_server.domain.amounts import Amounts
+from reticent_server.errors import Unavailable
 
 ROLLBACK = "ledger.rollback"
 """The action of an entry by which a curator accepts an older copy of the ledger."""
@@ -39,6 +40,12 @@ LOST = "lost_heads"
 """In the detail of such an entry: the anchored heads that the copy does not have."""
 
 _PAGE = 1000
+
+NO_HEAD = (-1, "")
+_HEADLESS = (
+    "The ledger has lost the row that names its last entry, so nothing is recorded. Tell its "
+    "curator: `reticent ledger verify` says so, too, and a backup has it."
+)
 
 # Built once, as every charge runs them, and building a statement takes longer than running it.
 _ADVANCE = (
@@ -52,7 +59,10 @@ _SET_HASH = update(head).values(hash=bindparam("last"))
 
 def append(connection: Connection, drafts: Sequence[Draft]) -> None:
     """Appends entries to the chain; until commit, no other transaction can."""
-    last, previous = connection.execute(_ADVANCE, {"steps": len(drafts)}).one()
+    advanced = connection.execute(_ADVANCE, {"steps": len(drafts)}).one_or_none()
+    if advanced is None:
+        raise Unavailable(_HEADLESS)
+    last, previous = advanced
     rows = []
     for seq, draft in enumerate(drafts, start=last - len(drafts) + 1):
         entry = link(previous, seq, draft)
@@ -66,9 +76,9 @@ def append(connection: Connection, drafts: Sequence[Draft]) -> None:
 
 
 def chain_head(connection: Connection) -> tuple[int, str]:
-    """(seq, hash) of the last entry, as the head's row says."""
-    seq, last = connection.execute(select(head.c.seq, head.c.hash)).one()
-    return seq, last
+    """(seq, hash) of the last entry, as the head's row says; NO_HEAD where there is no such row."""
+    row = connection.execute(select(head.c.seq, head.c.hash)).one_or_none()
+    return NO_HEAD if row is None else (row.seq, row.hash)
 
 
 def all_entries(connection: Connection) -> Iterator[Entry]:

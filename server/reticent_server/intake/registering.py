@@ -65,6 +65,8 @@ def register_folder(
     settings: Settings, catalog: Catalog, approvals: Approvals, wanted: FileToLoad, *, by: str
 ) -> LoadedVersion:
     """Registers a folder of Parquet files. Raises as `add_registered`."""
+    if _leads_out(wanted.file):
+        raise CuratorError(_LINK.format(wanted.file.name))
     scan = partial(register_files, wanted.file, wanted.schema, strict=wanted.strict)
     return add_registered(settings, catalog, approvals, wanted.named, wanted.schema, scan, by=by)
 
@@ -75,4 +77,20 @@ def folders(root: Path | None) -> list[Path]:
     if root is None or not root.is_dir():
         return []
     inside = (each for each in sorted(root.iterdir()) if each.is_dir() and not each.is_symlink())
-    return [each for each in inside if next(each.glob("*.parquet"), None) is not None]
+    return [
+        each
+        for each in inside
+        if next(each.glob("*.parquet"), None) is not None and not _leads_out(each)
+    ]
+
+
+_LINK = (
+    "A Parquet file of the folder {} is a link to somewhere else, which is not followed: copy the "
+    "file."
+)
+
+
+def _leads_out(folder: Path) -> bool:
+    """Whether a file of the folder is a symbolic link that leads out of it."""
+    own = folder.resolve()
+    return any(own not in file.resolve().parents for file in folder.glob("*.parquet"))

@@ -408,12 +408,16 @@ class Ledger:
     def verify(self, *heads: str) -> list[str]:
         """What is wrong, in sentences; empty if all is well.
 
-        Looks for the triggers that keep entries as they are. Recomputes every hash, and from the
-        entries every account, every release and every row of access and catalogue. heads: anchored
-        ones, which must be in the chain (else an old copy was restored).
+        Looks for the triggers, keys and checks that keep entries as they are. Recomputes every
+        hash, and from the entries every account, every release and every row of access and
+        catalogue. heads: anchored ones, which must be in the chain (else an old copy was restored).
         """
         with reading(self._engine) as connection:
-            return guards.problems(connection) + problems_in(connection, heads)
+            lacking = guards.schema_problems(connection)
+            found = guards.problems(connection) + lacking
+            if not guards.is_readable(connection):
+                return [*found, "Entries and rows were not checked: tables are not all there."]
+            return found + problems_in(connection, heads)
 
     def export(self) -> Iterator[str]:
         """The chain as JSON lines: what is hashed of each entry, and the hash. No results."""

@@ -12,7 +12,8 @@ from sqlalchemy.types import JSON
 
 from reticent_server import app  # noqa: F401 - every module that declares a table
 from reticent_server.chain import guards
-from reticent_server.database import connect, is_current, metadata
+from reticent_server.database import connect, is_current, metadata, upgrade
+from reticent_server.errors import CuratorError, Unavailable
 from reticent_server.ledger.service import Fresh, Ledger, problems_in
 from support.databases.migrated import BACKENDS, SetClock
 from support.installations.curator_acts import inhabited, owners, reopened
@@ -221,6 +222,75 @@ def test_triggers_that_are_gone_or_changed_are_named(ledger: Ledger, engine: Eng
             assert [p for p in guards.problems(connection) if "trigger" in p], statements
             connection.rollback()
     assert ledger.verify() == []
+
+
+def _droppings(connection: Connection) -> list[list[str]]:
+    """Each constraint of each table, dropped alone; and what hides a table's rows."""
+    hidden = [
+        "ALTER TABLE ledger_releases RENAME TO hidden",
+        "CREATE VIEW ledger_releases AS SELECT * FROM hidden",
+    ]
+    copied = [hidden[0], "CREATE TABLE ledger_releases AS SELECT * FROM hidden"]
+    if connection.dialect.name == "sqlite":
+        indexes = connection.exec_driver_sql(
+            "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '%UNIQUE%'"
+        )
+        return [hidden, copied, *([f"DROP INDEX {name}"] for name in indexes.scalars())]
+    constraints = connection.exec_driver_sql(
+        "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE contype IN "
+        "('p', 'u', 'f', 'c') AND conrelid::regclass::text <> 'alembic_version' "
+        "AND connamespace = current_schema()::regnamespace"
+    ).all()
+    assert len(constraints) > len(metadata.tables)
+    return [
+        hidden,
+        copied,
+        *([f'ALTER TABLE {t} DROP CONSTRAINT "{name}" CASCADE'] for t, name in constraints),
+        ["CREATE POLICY few ON ledger_releases USING (true)"],
+        ["ALTER TABLE ledger_releases ENABLE ROW LEVEL SECURITY"],
+        [
+            "CREATE FUNCTION cheap() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'",
+            "CREATE EVENT TRIGGER cheap ON ddl_command_end EXECUTE FUNCTION cheap()",
+        ],
+    ]
+
+
+def test_keys_and_checks_that_are_gone_are_named(ledger: Ledger, engine: Engine) -> None:
+    """Without the idempotency key's uniqueness twelve requests were charged ten times."""
+    with engine.connect() as connection:
+        droppings = _droppings(connection)
+        connection.rollback()
+        for statements in droppings:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+            assert guards.schema_problems(connection), statements
+            connection.rollback()
+    assert ledger.verify() == []
+
+
+def test_a_table_with_a_view_in_its_place_is_named_by_verify(
+    ledger: Ledger, engine: Engine
+) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE access_identities RENAME TO hidden")
+    said = ledger.verify()
+    assert any(each.startswith("The table access_identities is missing") for each in said)
+    assert "not checked" in said[-1]
+
+
+def test_a_ledger_without_its_head_says_so(ledger: Ledger, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM ledger_head")
+    assert "head" in " ".join(ledger.verify())
+    with pytest.raises(Unavailable, match="lost the row that names its last entry"):
+        ledger.set_population_cap("people", epsilon=1.0, delta=1e-6, by="t")
+
+
+def test_init_does_not_take_a_newer_database(engine: Engine, database_url: str) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(CuratorError, match="made by a newer version"):
+        upgrade(database_url)
 
 
 def test_verify_looks_for_triggers(ledger: Ledger, engine: Engine) -> None:
