@@ -418,6 +418,9 @@ def test_groups_are_studies(table: Any) -> None:
     whole["warnings"] = ["a tail"]
     assert "a tail" in str(read(Question(NAMES), whole).ols("log(y) ~ x").summary())
     assert "Groups: f, m" in str(by.summary())
+    frame = by.to_frame()
+    assert list(frame["level"]) == ["f"] * len(NAMES) + ["m"] * len(NAMES)
+    assert list(frame["mean"][: len(NAMES)]) == list(by["f"].to_frame()["mean"])
     with pytest.raises(ValueError, match="by groups"):
         by.ols("log(y) ~ x")
     with pytest.raises(KeyError, match="the groups are"):

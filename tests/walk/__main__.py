@@ -11,7 +11,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -33,31 +33,36 @@ AT_ONCE = 300
 """Replies that R reads in one run."""
 
 
-def paired(walk: Walk, kind: str, part: slice, random: Random) -> Iterator[Question]:
-    """The pairs of values of a part, in an order by chance, each in a context of the first, about a
-    table."""
+def paired(walk: Walk, kind: str, part: slice, random: Random) -> Iterator[list[Question]]:
+    """The pairs of values of a part, in an order by chance: each in contexts of the first, about
+    tables, of which the first that is planned goes on."""
     pairs = list(walk.interface.pairs(kind))
     random.shuffle(pairs)
     for one, other in pairs[part]:
-        contexts = walk.interface.contexts(one)
-        query = other.put(random.choice(contexts[:3]))
-        table = random.choice(TABLES)
-        yield walk.question(random.choice(walk.interface.about(table, query)), table)
+        contexts = walk.interface.contexts(one)[:3]
+        tables = [random.choice(TABLES), *random.sample(TABLES[:2], 2)]
+        queries = [other.put(random.choice(contexts)) for _ in tables]
+        yield [
+            walk.question(random.choice(walk.interface.about(table, query)), table)
+            for table, query in zip(tables, queries, strict=True)
+        ]
 
 
-def go(walk: Walk, question: Question, number: int) -> None:
-    """The question's whole way."""
-    plan = walk.planned(question)
-    if plan is None:
+def go(walk: Walk, questions: Sequence[Question], number: int) -> None:
+    """The whole way of the first question that is planned."""
+    for question in questions:
+        plan = walk.planned(question)
+        if plan is None:
+            continue
+        walk.released(question, plan)
+        if number % FORMED == 0:
+            walk.formed(question)
+        if len(walk.replies) >= AT_ONCE:
+            walk.read_by_r()
         return
-    walk.released(question, plan)
-    if number % FORMED == 0:
-        walk.formed(question)
-    if len(walk.replies) >= AT_ONCE:
-        walk.read_by_r()
 
 
-def asked(walk: Walk, text: str) -> Question:
+def asked(text: str) -> Question:
     """The question of a fault, as it was printed."""
     body: Json = json.loads(text)
     rule = body.get("rule", RULES[0])
@@ -95,11 +100,11 @@ def main() -> int:
     ):
         seed_noise(patch, f"walk {given.seed}")
         if given.again:
-            go(walk, asked(walk, given.again), 0)
+            go(walk, [asked(given.again)], 0)
         for kind in () if given.again else given.kinds or walk.interface.kinds:
             random = Random(f"{kind} {given.seed}")
-            for number, question in enumerate(paired(walk, kind, part, random)):
-                go(walk, question, number)
+            for number, questions in enumerate(paired(walk, kind, part, random)):
+                go(walk, questions, number)
             print(f"{kind}: {dict(walk.walked)}, {len(walk.faults)} faults", flush=True)
         walk.read_by_r()
         report(walk, monotonic() - began)

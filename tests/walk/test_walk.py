@@ -10,7 +10,7 @@ import pytest
 from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.kinds import KINDS
 from walk.promises import broken_promises
-from walk.questions import COLUMNS, TABLES, Question
+from walk.questions import COLUMNS, NAMES, TABLES, Question
 from walk.steps import Walk, names_a_part, sentinels, walking
 
 KIND_NAMES = [kind.name for kind in KINDS if kind.for_analysts]
@@ -66,6 +66,20 @@ def test_an_example_goes_the_whole_way(walk: Walk, kind: str) -> None:
 
 def asked(query: Any) -> Question:
     return Question("rows_profiled", query, "basic", 1.0)
+
+
+@pytest.mark.parametrize("kind", KIND_NAMES)
+def test_a_column_that_there_is_not_is_named_by_its_field(walk: Walk, kind: str) -> None:
+    """A formula and a condition say at which position it stands."""
+    example = walk.interface.examples[kind][0]
+    for field, value in example.items():
+        if value not in NAMES:
+            continue
+        body = Question("rows", example | {field: "nowhere"}, "basic", 1.0).body
+        reply = walk.send("basic", "POST", "/v1/plans", json=body)
+        said = reply.json()["detail"]
+        assert reply.status_code == 422
+        assert said.startswith(f"{field} ") or "At position" in said, (field, said)
 
 
 PROMISED = {"names": ["x"], "ci_ratios": [1.01], "half_widths": [2.0]}

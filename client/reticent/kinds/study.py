@@ -338,8 +338,15 @@ class Study(Release):
 
     def to_frame(self) -> Any:
         """Means and standard deviations by column, with standard errors; needs pandas. Deviations
-        from a person's means have standard deviations only.
+        from a person's means have standard deviations only. By group with a column of levels.
         """
+        if self.groups:
+            frames = []
+            for level, study in self.groups.items():
+                frame = study.to_frame().rename_axis("column").reset_index()
+                frame.insert(0, self.release["query"].get("by", "level"), level)
+                frames.append(frame)
+            return _optional.pandas().concat(frames, ignore_index=True)
         moments, rows = self._moments, []
         for place in self._places(None):
             found = moments.covariance((place,))[0, 0]

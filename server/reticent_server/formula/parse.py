@@ -19,7 +19,7 @@ from reticent_server.domain.design import (
 )
 from reticent_server.domain.facts import Profile
 from reticent_server.domain.schema import ABSENT, Schema
-from reticent_server.errors import InvalidFormula, InvalidQuery
+from reticent_server.errors import InvalidFormula, UnknownColumn
 from reticent_server.formula.coding import (
     baselines,
     code_terms,
@@ -142,10 +142,9 @@ def mask_design(
 
     Raises InvalidQuery for a column that is not declared, InvalidFormula for a bad `where`.
     """
-    if any(schema.column(name) is None for name in columns):
-        raise InvalidQuery(
-            "The query names an unknown column; the data set's description lists its columns."
-        )
+    for name in columns:
+        if schema.column(name) is None:
+            raise UnknownColumn(name)
     predicate, filtering = _where(where, schema, limits)
     return Design(None, (), False, predicate, *_columns([*columns, *filtering], schema))
 
