@@ -5,6 +5,12 @@ coef.reticent_fit <- function(object, ...) {
   stats::setNames(plain_vector(object$result$coefficients), plain_vector(object$result$terms))
 }
 
+# Terms that a fit leaves out, as a level may have no record, are NA: no part of a prediction that is not about them.
+zero_for_na <- function(values) {
+  values[is.na(values)] <- 0
+  values
+}
+
 vcov.reticent_fit <- function(object, ...) {
   names <- plain_vector(object$result$terms)
   rows <- lapply(object$result$covariance, plain_vector)
@@ -113,8 +119,8 @@ predict.reticent_fit <- function(object, newdata, type = c("link", "response"), 
   if (!is.null(object$result$levels)) stop("This model has a probability for each level: make them of coef().", call. = FALSE)
   check_levels(names(coef(object)), newdata, object$result$baselines)
   X <- design_of(names(coef(object)), newdata)
-  eta <- drop(X %*% coef(object)) + offset_of(object$query, newdata)
-  error <- sqrt(rowSums((X %*% vcov(object)) * X))
+  eta <- drop(X %*% zero_for_na(coef(object))) + offset_of(object$query, newdata)
+  error <- sqrt(rowSums((X %*% zero_for_na(vcov(object))) * X))
   used <- abs(X) %*% as.numeric(!estimable(object)) > 0
   eta[used] <- NA
   to <- if (type == "response") inverse_link(object) else identity

@@ -69,7 +69,7 @@ emm_basis.reticent_fit <- function(object, trms, xlev, grid, ...) {
   if (!all(estimable(object))) warning("Some coefficients are not identifiable at this epsilon: their means are not to be interpreted.", call. = FALSE)
   X <- design_of(names(coef(object)), grid)
   list(
-    X = X, bhat = unname(coef(object)), nbasis = matrix(NA), V = unname(vcov(object)),
+    X = X, bhat = unname(zero_for_na(coef(object))), nbasis = matrix(NA), V = unname(zero_for_na(vcov(object))),
     dffun = function(k, dfargs) Inf, dfargs = list(),
     misc = if (is.null(object$result$family)) list() else emmeans::.std.link.labels(object$result[c("family", "link")], list())
   )

@@ -515,3 +515,43 @@ def test_quantile_regressions_predict_by_tau(data: pd.DataFrame) -> None:
     np.testing.assert_allclose(both[0.75], [2.0, 3.0])
     with pytest.raises(AttributeError, match=r"reticent\.table\("):
         released(smf.ols("y ~ x", data).fit(), "y ~ x").summary().as_latex()
+
+
+def test_a_term_that_was_left_out_is_nan_and_the_rest_answers(data: pd.DataFrame) -> None:
+    """g[z] is a declared level without records."""
+    fit = smf.ols("y ~ x + g", data).fit()
+    plain = released(fit, "y ~ x + g", baselines={"g": "a"})
+    kept = dict(plain.result)
+    more = {
+        "terms": [*kept["terms"], "g[z]"],
+        "coefficients": [*kept["coefficients"], None],
+        "standard_errors": [*kept["standard_errors"], None],
+        "privacy_standard_errors": [*kept["privacy_standard_errors"], None],
+        "covariance": [*([*row, None] for row in kept["covariance"]), [None] * 5],
+        "confidence_intervals": [*kept["confidence_intervals"], [None, None]],
+        "p_values": [*kept["p_values"], None],
+        "estimable": [*kept["estimable"], False],
+        "warnings": ["No coefficient, as there may be none: g[z]."],
+        "directions": [],
+        "baselines": {"g": "a"},
+    }
+    found = released(fit, "y ~ x + g", **more)
+    found.check()
+    assert np.isnan(found.params["g[z]"])
+    assert "No coefficient" in str(found.summary())
+    assert "g[z]" in found._repr_html_()
+    new = {"x": [0.5, 0.5, 0.5], "g": ["a", "b", "z"]}
+    theirs = fit.predict(pd.DataFrame({"x": [0.5, 0.5], "g": ["a", "b"]}))
+    mean = found.predict(new)
+    assert mean[:2] == pytest.approx(theirs.to_numpy())
+    assert np.isnan(mean[2])
+    effects = found.margins(new)
+    assert effects.estimates[effects.names.index("x")] == pytest.approx(fit.params["x"])
+    means, theirs = (each.marginal_means("g", at={"x": 0.5}) for each in (found, plain))
+    assert means.estimates[:3] == pytest.approx(theirs.estimates)
+    assert np.isnan(means.estimates[means.names.index("z")])
+    assert found.wald_test("x = 0").pvalue == plain.wald_test("x = 0").pvalue
+    with pytest.raises(reticent.NotEstimable):
+        found.wald_test("g[z] = 0")
+    assert len(found.to_frame()) == 5
+    assert found.plot() is not None

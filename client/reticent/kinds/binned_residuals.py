@@ -54,7 +54,7 @@ def question_of(fit: Coefficients, bins: Sequence[float] | None) -> dict[str, An
         raise InvalidQuery("residuals takes fits without offset and exposure.")
     fields = {
         "formula": as_released(query["formula"], fit.result["terms"]),
-        "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),
+        "coefficients": np.nan_to_num(np.asarray(fit.params, dtype=np.float64)).tolist(),
         "dispersion": query.get("dispersion"),
         "where": query.get("where"),
         "bins": bins,

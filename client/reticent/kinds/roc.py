@@ -47,7 +47,7 @@ def question_of(
         "outcome": (response if outcome is None else outcome).strip().strip("`"),
         "thresholds": list(thresholds),
         "where": query.get("where"),
-        "coefficients": np.asarray(fit.params, dtype=np.float64).tolist(),
+        "coefficients": np.nan_to_num(np.asarray(fit.params, dtype=np.float64)).tolist(),
     }
 
 

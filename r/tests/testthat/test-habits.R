@@ -206,6 +206,24 @@ test_that("predictions count the offset and the exposure", {
   expect_error(predict(counted(exposure = "o"), new[c("x", "g")]), "no column o")
 })
 
+test_that("a term that was left out is NA, and the rest answers", {
+  result <- result_of(c(1, 2, 3))
+  result$terms <- c(result$terms, "C(g)[z]")
+  for (part in c("coefficients", "standard_errors", "privacy_standard_errors")) result[[part]] <- c(result[[part]], list(NULL))
+  result$covariance <- c(lapply(result$covariance, function(row) c(row, list(NULL))), list(list(NULL, NULL, NULL, NULL)))
+  result$confidence_intervals <- c(result$confidence_intervals, list(list(NULL, NULL)))
+  result$estimable <- list(TRUE, TRUE, TRUE, FALSE)
+  fit <- released("linear_regression", result)
+  expect_identical(is.na(unname(coef(fit))), c(FALSE, FALSE, FALSE, TRUE))
+  expect_equal(predict(fit, data.frame(x = 2, g = c("a", "b", "z"))), c(5, 8, NA))
+  expect_equal(anova(fit)$Df, c(1, 1))
+  expect_true(is.na(confint(fit)[4, 1]))
+  expect_output(print(summary(fit)), "Not identifiable")
+  grDevices::pdf(NULL)
+  plot(fit)
+  grDevices::dev.off()
+})
+
 test_that("a number that is a text or a factor is refused, and a date is a number of days", {
   fit <- released("linear_regression", result_of(c(1, 2, 3)))
   for (x in list("20000", factor("20000"), "2020")) expect_error(predict(fit, data.frame(x = x, g = "a")), "x holds texts or levels")

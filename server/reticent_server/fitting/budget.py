@@ -124,6 +124,11 @@ class Sizes:
     unequal: float = 1.0
     spread: float = np.inf
 
+    def of(self, size: int) -> "Sizes":
+        """The same of another number of coefficients, with the same R² for each."""
+        radius = self.radius_squared * size / self.size
+        return self if size == self.size else replace(self, size=size, radius_squared=radius)
+
     @property
     def person_length(self) -> float:
         """√(mq) rms: about what the sum of a person's m scores is long where they are

@@ -148,8 +148,8 @@ class FitPlan(Planned, Generic[ResponseT]):
         ground: FitGround[ResponseT],
         restriction: Restriction | None = None,
     ) -> NoisyNewton:
-        family = self.model.family(ground)
-        return composed(ground, family, self.budget, self.sizes, restriction, grouped=self.grouped)
+        family, sizes = self.model.family(ground), self.sizes.of(ground.coding.size)
+        return composed(ground, family, self.budget, sizes, restriction, grouped=self.grouped)
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -175,8 +175,9 @@ class FitPlan(Planned, Generic[ResponseT]):
         own, notes, fit = self.own_profile, self.model.notes(self.ground), self.forecast_fit
         declined = not spread_verdict(own).intervals or bool(notes)
         given = expected_intervals(fit, self.sizes, self.budget, declined=declined)
-        said = [*profile_notes(own), *notes]
-        return FitForecast(self.design, self.facts, fit, given, said, in_units=own is None)
+        left_out, design = self.ground.left_out, self.ground.coding.design
+        said = [*profile_notes(own), *notes, *(() if left_out is None else left_out.said)]
+        return FitForecast(design, self.facts, fit, given, said, in_units=own is None)
 
     @property
     def forecast_fit(self) -> Forecast:
@@ -215,7 +216,7 @@ class FitPlan(Planned, Generic[ResponseT]):
         return RegressionResult(**self.result(ground, fit))
 
     def fitted(
-        self, restrict: Callable[[Coding], Restriction] | None = None
+        self, restrict: Callable[[Coding], Restriction | None] | None = None
     ) -> Generator[Step, tuple[Released, ...], tuple[FitGround[ResponseT], StandardFit]]:
         """The recipe without its report. restrict: gives the restriction of a score test
         (fitting.restriction).
@@ -232,7 +233,8 @@ class FitPlan(Planned, Generic[ResponseT]):
     def result(self, ground: FitGround[ResponseT], fit: StandardFit) -> dict[str, Any]:
         """What a reply says of a fit."""
         n, own = self.facts.n, self.own_profile
-        reply = FitReply(self.design, self.model, own, self.sizes, self.budget, n, self.level)
+        sizes = self.sizes.of(ground.coding.size)
+        reply = FitReply(self.design, self.model, own, sizes, self.budget, n, self.level)
         return reply.result(ground, fit)
 
 

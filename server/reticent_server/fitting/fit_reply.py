@@ -7,6 +7,7 @@ from typing import Any, Generic
 
 from reticent_server.domain.design import Design
 from reticent_server.fitting.budget import FitBudget, Sizes
+from reticent_server.fitting.empty_levels import with_left_out
 from reticent_server.fitting.own_profile import NO_PROFILE, OwnProfile
 from reticent_server.fitting.regression_model import FitGround, RegressionModel, ResponseT
 from reticent_server.fitting.report import fit_result
@@ -49,13 +50,15 @@ class FitReply(Generic[ResponseT]):
         if self.own_profile:
             result["warnings"].append(NO_PROFILE)
             result |= self.own_profile.verdict.applied(result)
-        return {
-            **result,
+        result |= {
             "tuning": self.model.tuning,
             "steps": self.budget.steps,
             "shares": self.budget.shares(self.own_profile.rho if self.own_profile else 0),
             **self._described(ground, fit, result),
         }
+        if not self.design.masked:  # what may have no record is out of use, whose number is n
+            result.pop("records_in_use", None)
+        return with_left_out(result, ground.left_out)
 
     def _described(
         self, ground: FitGround[ResponseT], fit: StandardFit, result: Mapping[str, Any]

@@ -127,7 +127,8 @@ class StatisticsPlan(PlannedOnFit[ResponseT]):
         reach = (0.5, 1.0) if self.whole else (_REACH, _REACH * fit.scale)
         score = self.plan.model.family(ground).score(fit.scale, 0)
         theta = on_lattice(fit.theta, ground.coding.size)
-        point = FitState(theta, fit.transform, self.plan.sizes.radius_squared, score)
+        sizes = self.plan.sizes.of(ground.coding.size)
+        point = FitState(theta, fit.transform, sizes.radius_squared, score)
         rows = FitMomentsMap(ground.coding, point, reach, self.whole)
         (released,) = yield SumStep("fit statistics", (self.part,), rows)
         unit = reach[1] * ground.coding.response_location.scale

@@ -236,7 +236,12 @@ class GroupFitsPlan(Planned, Generic[ResponseT]):
 
 def _own(fit: FitPlan[ResponseT], ground: FitGround[ResponseT]) -> FitGround[ResponseT]:
     """The common ground with the group's own records and share."""
-    coding = replace(ground.coding, design=fit.design)
+    common, members = ground.coding.design, fit.design
+    if ground.left_out is not None and ground.left_out.used is not None:
+        group = () if members.where is None else (members.where,)
+        members = replace(members, where=AllOf((*group, ground.left_out.used)))
+    members = replace(members, terms=common.terms, baselines=common.baselines)
+    coding = replace(ground.coding, design=members)
     return replace(ground, coding=coding, share=fit.ground.share)
 
 
@@ -276,7 +281,7 @@ def plan_group_fits(
         members = strata.members(design, code)
         own_ground = replace(
             ground,
-            coding=replace(ground.coding, design=members),
+            coding=replace(ground.coding, design=strata.members(ground.coding.design, code)),
             share=ground.share * share,
         )
         own_model, own_sizes = sized(facts, model, own_ground, left, known=False)

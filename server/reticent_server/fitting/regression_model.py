@@ -16,6 +16,7 @@ from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.budget import Signal, Sizes
 from reticent_server.fitting.coding import Coding, code_design
 from reticent_server.fitting.column_measures import tells_tails
+from reticent_server.fitting.empty_levels import Fitted, LeftOut, without_empty_levels
 from reticent_server.fitting.public.coordinates import Coordinates, public_coordinates
 from reticent_server.fitting.public.rows import PublicRows, draw_public_rows
 from reticent_server.fitting.public.standardise import Location
@@ -35,7 +36,8 @@ class FitGround(Generic[ResponseT]):
     the share of records in use; the start (q,), whose predictor is typical, and `spread`: 1, or
     more where it cannot be; offset (rows,) of the public rows, None without one; unequal: as of
     Sizes; distances: (rows,) of the responses of public rows from their
-    median, None where no profile has the tails of all columns.
+    median, None where no profile has the tails of all columns. left_out: what the design leaves out
+    of the one that was asked for (fitting.empty_levels).
     """
 
     coding: Coding
@@ -47,6 +49,7 @@ class FitGround(Generic[ResponseT]):
     offset: FloatArray | None = None
     unequal: float = 1.0
     distances: FloatArray | None = None
+    left_out: LeftOut | None = None
 
 
 class RegressionModel(Protocol[ResponseT]):
@@ -84,6 +87,12 @@ class RegressionModel(Protocol[ResponseT]):
     @property
     def tuning(self) -> float | None:
         """The tuning constant of the reply; None where scores are not cut."""
+        ...
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether levels that may have no record are left out (fitting.empty_levels): not of a fit
+        that is proved for all records and a planned number of coefficients."""
         ...
 
     @property
@@ -147,11 +156,15 @@ class RegressionModel(Protocol[ResponseT]):
 def ground_of(
     design: Design, facts: DatasetFacts, model: RegressionModel[ResponseT], *, masked: bool = True
 ) -> FitGround[ResponseT] | None:
-    """The public ground of a design's fit; None where no profile covers its columns."""
-    rows = draw_public_rows(design, facts, masked=masked)
+    """The public ground of the fit of a design, without levels that may have no record where the
+    model allows for that; None where no profile covers its columns."""
+    fitted = without_empty_levels(design, facts) if model.leaves_out else Fitted(design)
+    rows = draw_public_rows(fitted.design, facts, masked=masked)
     if rows is None or design.response is None:
         return None
-    found = _ground(design, design.response, rows, model)
+    found = _ground(fitted.design, design.response, rows, model)
+    if fitted.left_out is not None:
+        found = replace(found, left_out=fitted.left_out)
     if not tells_tails(facts, design):
         return found
     return replace(found, distances=rows.y - np.median(rows.y))

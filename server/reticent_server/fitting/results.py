@@ -55,7 +55,8 @@ class Direction:
     noise.
 
     A combination c is estimable unless more than .3 of the sum of (c·vector)² comes from directions
-    that are not resolved. There are p of them, or none where all are resolved.
+    that are not resolved. There is one for each coefficient that is not null, or none where all are
+    resolved. A combination with a coefficient that is null is never estimable.
     """
 
     vector: list[float]
@@ -65,7 +66,8 @@ class Direction:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
     """A record with the row x of the design, in the units of the data, has the weight min(1,
-    radius_squared/|matrix x|²). No matrix: every record weighs 1.
+    radius_squared/|matrix x|²). No matrix: every record weighs 1. Columns of terms that are left
+    out are 0.
     """
 
     matrix: list[list[float]]
@@ -80,7 +82,7 @@ class Cut:
     for what the cut takes."""
 
     records_beyond: Size
-    allowances: list[Size]
+    allowances: list[Size | None]
     tail_index: Annotated[float, Gt(0)] | None = None
 
 
@@ -104,7 +106,8 @@ class FitStatistics:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionResult:
     """A fit of p terms: vectors (p,), covariance (p, p), in the units of the data. null: not
-    identifiable.
+    identifiable; where the coefficient is null, too, the term is left out, as a level may have no
+    record (warnings say which).
 
     standard_errors count sampling and privacy noise; privacy_standard_errors the noise alone.
     scale: of the residuals. clusters: noisy number of persons with a row in use, where a person's
@@ -124,7 +127,7 @@ class RegressionResult:
     column of a factor, the level that has no term."""
 
     terms: list[str]
-    coefficients: list[float]
+    coefficients: list[float | None]
     standard_errors: list[float | None]
     covariance: list[list[float | None]]
     confidence_level: Share
@@ -152,10 +155,10 @@ class RegressionResult:
     sum_of_weights: float | None = None
     clusters: float | None = None
     effective_clusters: float | None = None
-    degrees_of_freedom: list[Annotated[float, Gt(0)]] | None = None
+    degrees_of_freedom: list[Annotated[float, Gt(0)] | None] | None = None
     clipped_share: Share | None = None
     cluster: str | None = None
-    design_effects: list[Annotated[float, Ge(1)]] | None = None
+    design_effects: list[Annotated[float, Ge(1)] | None] | None = None
     calibration: str | None = None
     least_curvature: float | None = None
     noisy_p_values: list[float] | None = None

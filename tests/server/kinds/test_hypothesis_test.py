@@ -176,7 +176,7 @@ def test_the_covariance_under_test_is_the_reply_s() -> None:
     table = table_of("linear", 600, seeded(9))
     plan = planned(table, "linear", "wald", ["x2 = 0"], 0.5)
     ground, fit = drive(plan.model.fitted(), whole(table)).result
-    result, found = plan.model.result(ground, fit), under_test(ground.coding, fit)
+    result, found = plan.model.result(ground, fit), under_test(ground.coding, fit, None)
     np.testing.assert_allclose(found.covariance, result["covariance"], rtol=1e-6)  # shortened
     np.testing.assert_allclose(found.coefficients, result["coefficients"])
     assert np.all(np.array(result["privacy_standard_errors"]) ** 2 < np.diag(found.covariance))

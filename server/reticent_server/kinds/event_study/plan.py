@@ -57,7 +57,7 @@ class EventStudyPlan(TreatmentPlan):
         result = self.result(ground, fit)
         first = int(ground.coding.design.intercept)
         leads = [first + j for j, k in enumerate(self.times) if k < 0]
-        R = np.eye(len(result["terms"]))[leads]
+        R = np.eye(ground.coding.size)[leads]
         directions = fit.directions.mapped(back_transform(ground.coding).matrix)
         known = directions.estimable(R) and all(result["estimable"][j] for j in leads)
         pretrend = _pretrend(result, leads) if known else _unknown(leads)
@@ -70,8 +70,8 @@ def _unknown(leads: list[int]) -> PretrendTest:
 
 def _pretrend(result: dict[str, Any], leads: list[int]) -> PretrendTest:
     """Wald's test; statistic: χ² with df degrees of freedom."""
-    b = np.array(result["coefficients"])[leads]
-    C = np.array(result["covariance"])[np.ix_(leads, leads)]
+    b = np.array(result["coefficients"], dtype=np.float64)[leads]
+    C = np.array(result["covariance"], dtype=np.float64)[np.ix_(leads, leads)]
     W, k = float(b @ np.linalg.pinv(C, rcond=_SMALLEST, hermitian=True) @ b), len(leads)
     degrees = result.get("degrees_of_freedom")
     p = chdtrc(k, W) if degrees is None else fdtrc(k, min(degrees[j] for j in leads), W / k)

@@ -256,7 +256,8 @@ class DispersedPlan(PlannedOnFit[Start]):
         score = ESTIMATED.residuals(ground.response).at(fit.scale**2)
         law = self.plan.model.family(ground).score(fit.scale, 0)
         theta = on_lattice(fit.theta, ground.coding.size)
-        point = FitState(theta, fit.transform, self.plan.sizes.radius_squared, law)
+        sizes = self.plan.sizes.of(ground.coding.size)
+        point = FitState(theta, fit.transform, sizes.radius_squared, law)
         first, second = self.amounts
         parts: tuple[Part, ...] = (
             VectorSum(1, score.bound, first),

@@ -73,6 +73,7 @@ class GlmModel:
     dispersion: float | None
     planned: bool
     whole: bool = False
+    leaves_out: bool = True
     reference: str = (
         "Cantoni & Ronchetti (2001); Avella-Medina (2021), Example 3; "
         "Avella-Medina, Bradshaw & Loh (2023)"
@@ -241,7 +242,8 @@ def asked_model(query: Glm) -> GlmModel:
     default = (
         law.clustered_tuning or law.tuning if whole and query.cluster is not None else law.tuning
     )
-    return GlmModel(law, tuning or default, law.radius, query.dispersion, planned, whole)
+    model = GlmModel(law, tuning or default, law.radius, query.dispersion, planned, whole)
+    return replace(model, leaves_out=query.mechanism != "influence")
 
 
 def checked_response(design: Design, law: GlmFamily) -> Term:

@@ -9,7 +9,7 @@ every term of the formula is tested (Wald or LR), from the one fit.
 Source: Heritier & Ronchetti (1994); Avella-Medina (2021), §4; Cantoni & Ronchetti (2001), §4.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,7 +19,9 @@ from reticent_server.domain.hypothesis import LinearHypothesis
 from reticent_server.domain.plan import Outline, Planned, Recipe
 from reticent_server.domain.plan_of_plans import PlannedOn
 from reticent_server.domain.precision import ForecastPrecision
+from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.empty_levels import places_of
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.report import back_transform, reported
 from reticent_server.fitting.restriction import Restriction
@@ -140,8 +142,8 @@ class HypothesisTestPlan(PlannedOn):
         restrict = self._restriction if self.test == "score" else None
         ground, fitted = yield from self.model.fitted(restrict)
         result = self.model.result(ground, fitted)
-        fit = tested_fit(ground.coding, fitted)
-        outcomes = [(name, self._outcome(fit, h)) for name, h in self.hypotheses]
+        fit = tested_fit(ground.coding, fitted, self.model.design.names)
+        outcomes = [(name, self._outcome(fit, h)) for name, h in self._tested(ground.coding)]
         head: dict[str, Any] = {
             "test": self.test,
             "n": result["n"],
@@ -154,6 +156,13 @@ class HypothesisTestPlan(PlannedOn):
         texts = list(self.hypothesis.texts)
         return JointTest(**head, hypotheses=texts, **_shown(outcomes[0][1]))
 
+    def _tested(self, coding: Coding) -> list[tuple[str, LinearHypothesis]]:
+        """(name, hypothesis) of every test; of a table about the coefficients that the fit has."""
+        if self.hypothesis is not None:
+            return self.hypotheses
+        E = places_of(self.model.design.names, coding.design.names)
+        return [(name, _about(hypothesis, E)) for name, hypothesis in self.hypotheses]
+
     def _crowded(self) -> list[str]:
         """From public facts alone."""
         df = max(len(h.rows) for _, h in self.hypotheses)
@@ -164,27 +173,49 @@ class HypothesisTestPlan(PlannedOn):
         test = likelihood_ratio if self.test == "lr" else wald
         return test(fit, hypothesis)
 
-    def _restriction(self, coding: Coding) -> Restriction:
-        """The hypothesis about β = Lθ + o as one about θ."""
+    def _restriction(self, coding: Coding) -> Restriction | None:
+        """The hypothesis about β = Lθ + o as one about θ; None where it is about a coefficient that
+        the fit leaves out, of which no test is made."""
         if self.hypothesis is None:
             raise ValueError("a score test has a hypothesis")
         back, R = back_transform(coding), np.array(self.hypothesis.rows)
+        E = places_of(self.model.design.names, coding.design.names)
+        if R[:, ~E.any(axis=1)].any():
+            return None
+        R = R @ E
         values = np.array(self.hypothesis.values) - R @ back.offset
         rows = R @ back.matrix
         unit = np.linalg.norm(rows, axis=1)
         return Restriction(rows / unit[:, None], values / unit)
 
 
-def tested_fit(coding: Coding, fitted: StandardFit) -> FitUnderTest:
-    """A released fit in the units of the data."""
+def tested_fit(coding: Coding, fitted: StandardFit, names: Sequence[str] | None) -> FitUnderTest:
+    """A released fit in the units of the data, its coefficients among all `names`; of those that
+    it leaves out no test is made."""
     back = back_transform(coding)
+    E = places_of(names or coding.design.names, coding.design.names)
     return FitUnderTest(
-        coefficients=back.coefficients(fitted.theta),
-        covariance=back.covariance(fitted.sampling + fitted.privacy),
-        inverse_information=back.covariance(fitted.inverse),
+        coefficients=E @ back.coefficients(fitted.theta),
+        covariance=E @ back.covariance(fitted.sampling + fitted.privacy) @ E.T,
+        inverse_information=E @ back.covariance(fitted.inverse) @ E.T,
         n=fitted.count,
-        directions=fitted.directions.mapped(back.matrix),
-        barred=reported(coding, fitted).flags.barred,
+        directions=fitted.directions.mapped(E @ back.matrix),
+        barred=~E.any(axis=1) | ((E @ reported(coding, fitted).flags.barred) > 0),
+    )
+
+
+def _about(hypothesis: LinearHypothesis, E: FloatArray) -> LinearHypothesis:
+    """What a hypothesis says of the coefficients of a fit, which stand at E (q, q′) among those
+    that were asked for (places_of); all of it where that is nothing."""
+    kept = E.any(axis=1)
+    rows = [i for i, row in enumerate(hypothesis.rows) if not np.any(np.array(row)[~kept])]
+    if not rows or len(rows) == len(hypothesis.rows):
+        return hypothesis
+    return replace(
+        hypothesis,
+        texts=tuple(hypothesis.texts[i] for i in rows),
+        rows=tuple(hypothesis.rows[i] for i in rows),
+        values=tuple(hypothesis.values[i] for i in rows),
     )
 
 

@@ -61,6 +61,7 @@ class QuantileModel(ResponseModel):
     bandwidth: float = _LEAST_BANDWIDTH
     radius: float = RADII[0]
     weighted: bool = False
+    leaves_out: bool = True
     mechanism: str = "noisy Newton (smoothed check loss), discrete Gaussian sums"
     reference: str = "Fernandes, Guerre & Horta (2021); Avella-Medina, Bradshaw & Loh (2023)"
 

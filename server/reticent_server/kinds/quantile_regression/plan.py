@@ -20,6 +20,7 @@ from reticent_server.domain.plan_of_plans import PlannedInTurn
 from reticent_server.domain.precision import ForecastPrecision
 from reticent_server.domain.steps import FloatArray
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.empty_levels import places_of
 from reticent_server.fitting.fit_plan import FitPlan, plan_fit
 from reticent_server.fitting.group_fits import Fitted, GroupFitsPlan, plan_group_fits
 from reticent_server.fitting.results import RegressionResult
@@ -122,7 +123,7 @@ class QuantileRegressionPlan(PlannedInTurn):
         for plan in self.fits:
             ground, fit = yield from plan.fitted()
             fits.append(QuantileFit(**plan.result(ground, fit)))
-            lines.append(fit.theta)
+            lines.append(places_of(plan.design.names, ground.coding.design.names) @ fit.theta)
         return QuantileFits(**_members(fits, lines, self.first))
 
 
@@ -157,7 +158,9 @@ class GroupQuantileFitsPlan(PlannedInTurn):
             QuantileFit(**plan.result(g, *each))
             for plan, each in zip(self.by_tau, found, strict=True)
         ]
-        return _members(fits, [fit.theta for _, fit in found], self.by_tau[0].first)
+        names = self.by_tau[0].first.design.names
+        lines = [places_of(names, ground.coding.design.names) @ fit.theta for ground, fit in found]
+        return _members(fits, lines, self.by_tau[0].first)
 
 
 def _members(

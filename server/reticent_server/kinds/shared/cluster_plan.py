@@ -94,6 +94,11 @@ class ClusterPlan(PlannedOnFit[ResponseT]):
     def run(self) -> Recipe:
         """The fit, then two steps; always a reply."""
         ground, fit = yield from self.plan.fitted()
+        of_fit = replace(self, clusters=replace(self.clusters, size=ground.coding.size))
+        return (yield from of_fit.judged(ground, fit))
+
+    def judged(self, ground: FitGround[ResponseT], fit: StandardFit) -> Recipe:
+        """The two steps after a fit of as many coefficients as clusters are about."""
         score = self._score(ground, max(fit.scale, _LEAST_SCALE * ground.spread))
         clip, n = self._radius * score.bound, max(fit.count, 1.0)
         released = yield SumStep(
@@ -113,7 +118,8 @@ class ClusterPlan(PlannedOnFit[ResponseT]):
     @property
     def _radius(self) -> float:
         """R."""
-        return sqrt(min(RADIUS * self.clusters.size, self.plan.sizes.radius_squared))
+        q = self.clusters.size
+        return sqrt(min(RADIUS * q, self.plan.sizes.of(q).radius_squared))
 
     def _score(self, ground: FitGround[ResponseT], scale: float) -> Score:
         """The bounded score that the fit starts from."""
@@ -133,10 +139,13 @@ class ClusterPlan(PlannedOnFit[ResponseT]):
         return ScoreMap(ground.coding, point, np.zeros(size), curvature=curvature)
 
     def _judged(self, result: dict[str, Any], noise: FloatArray) -> dict[str, Any]:
-        """Without intervals where clusters are too few, or noise hides a variance."""
+        """Without intervals where clusters are too few, or noise hides a variance. noise: of the
+        coefficients that the fit has."""
+        given = zip(result["terms"], result["coefficients"], strict=True)
+        names = [name for name, value in given if value is not None]
         few = trust.few_clusters(result["clusters"])
         told = trust.told_from_clusters(noise)
-        hidden = [name for name, ok in zip(result["terms"], told, strict=True) if not ok]
+        hidden = [name for name, ok in zip(names, told, strict=True) if not ok]
         result |= few.applied(result)
         if few.intervals and hidden:
             result |= trust.without_intervals(result, set(hidden))

@@ -15,6 +15,7 @@ import numpy as np
 from reticent_server.domain.plan import Planned
 from reticent_server.domain.steps import FloatArray, Released, Step
 from reticent_server.errors import InvalidQuery
+from reticent_server.fitting.empty_levels import places_of
 from reticent_server.fitting.fit_plan import FitPlan
 from reticent_server.fitting.report import reported
 
@@ -82,7 +83,9 @@ class FittedFirst(NuisanceSource):
         ground, fit = yield from self.plan.fitted()
         found = reported(ground.coding, fit)
         covariance = found.privacy if self.noise_only else found.covariance
-        return Nuisance(found.coefficients, root(covariance), bool(found.estimable.all()))
+        E = places_of(self.plan.design.names, ground.coding.design.names)
+        covariance = E @ covariance @ E.T
+        return Nuisance(E @ found.coefficients, root(covariance), bool(found.estimable.all()))
 
 
 def given(

@@ -29,13 +29,13 @@ the way to the solution. Source: McFadden (1974); McCullagh (1980); Avella-Medin
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from reticent_server.domain.design import Design
+from reticent_server.domain.design import AllOf, AnyOf, Compare, Design, Not
 from reticent_server.domain.facts import DatasetFacts
 from reticent_server.domain.plan import DRAWING, Outline, Planned, Recipe
 from reticent_server.domain.precision import ForecastPrecision
@@ -44,6 +44,7 @@ from reticent_server.errors import InvalidQuery
 from reticent_server.fitting import trust
 from reticent_server.fitting.budget import BENT_JACOBIAN, FitBudget, Signal, Sizes, plan_budget
 from reticent_server.fitting.coding import Coding, code_design
+from reticent_server.fitting.empty_levels import LeftOut, full_values, without_empty_levels
 from reticent_server.fitting.identifiability import Directions
 from reticent_server.fitting.own_profile import (
     OwnProfile,
@@ -63,11 +64,15 @@ from reticent_server.kinds.glm.categories.laws import LAWS
 from reticent_server.kinds.glm.categories.maps import entry_count
 from reticent_server.kinds.glm.categories.newton import CategoryNewton
 from reticent_server.kinds.glm.categories.report import category_result, in_units
-from reticent_server.kinds.glm.categories.response import MOST_PARAMETERS
+from reticent_server.kinds.glm.categories.response import LEAST_LEVELS, MOST_PARAMETERS
 from reticent_server.kinds.shared.answers import ROBUST_LOGITS
 from reticent_server.kinds.shared.tables import Axis
 from reticent_server.numerics.level_places import level_places
 
+_NO_RESPONSE = (
+    "Levels of the response whose released number of records is not above its noise are left out: "
+    "{levels}."
+)
 RADIUS = 2.0  # R² for each coefficient: the binomial family's
 # of the information at the start: mean information once a model explains some of the responses
 _EXPLAINED = 0.7
@@ -80,7 +85,9 @@ _PRODUCTS_A_MS = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryGround:
-    """What a fit stands on, all public. start (P,), spacings (S,): at the levels' public shares."""
+    """What a fit stands on, all public. start (P,), spacings (S,): at the levels' public shares.
+    axis: of the levels of the response that have records; left_out: what the design leaves out of
+    the one that was asked for (fitting.empty_levels)."""
 
     coding: Coding
     coordinates: Coordinates
@@ -89,6 +96,8 @@ class CategoryGround:
     spacings: FloatArray
     share: float
     unequal: float
+    axis: Axis
+    left_out: LeftOut | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +171,7 @@ class CategoryPlan(Planned):
     @property
     def names(self) -> list[str]:
         """The names of the reported coefficients."""
-        return self.ground.law.names(self.axis.levels, self.design.names)
+        return self.ground.law.names(self.ground.axis.levels, self.ground.coding.design.names)
 
     @property
     def precision(self) -> ForecastPrecision:
@@ -187,7 +196,10 @@ class CategoryPlan(Planned):
             "relative_error": error,
             "terms": self.names,
             "privacy_to_sampling": [ratio if ok else None for ratio, ok in pairs],
-            "notes": profile_notes(self.own_profile),
+            "notes": [
+                *profile_notes(self.own_profile),
+                *(() if self.ground.left_out is None else self.ground.left_out.said),
+            ],
         }
 
     @property
@@ -217,10 +229,10 @@ class CategoryPlan(Planned):
             ground.coding,
             ground.coordinates,
             ground.law,
-            self.axis.column,
-            self.axis.stored,
+            ground.axis.column,
+            ground.axis.stored,
             self.budget,
-            self.sizes,
+            self.sizes.of(ground.coding.size),
             ground.start,
             ground.spacings,
         )
@@ -240,13 +252,19 @@ class CategoryPlan(Planned):
                 _ground(self.design, facts, self.axis, self.family, masked=own.masked) or ground
             )
         fit = yield from self.newton(ground).fit()
-        return category_result(self, ground.coding, ground.law, fit)
+        return category_result(self, ground, fit)
 
 
 def _ground(
     design: Design, facts: DatasetFacts, axis: Axis, family: str, *, masked: bool = True
 ) -> CategoryGround | None:
     """None where no profile covers the columns."""
+    fitted = without_empty_levels(design, facts)
+    design, left_out = fitted.design, fitted.left_out
+    axis, design, said = _with_records(axis, design, facts)
+    if said:
+        known = left_out or LeftOut(design.names, frozenset(), ())
+        left_out = replace(known, said=(*known.said, *said))
     rows = draw_public_rows(design, facts, masked=masked)
     if rows is None or design.response is None:
         return None
@@ -257,7 +275,26 @@ def _ground(
     start, spacings = law.start(shares / shares.sum())
     coding = code_design(design, design.response, rows, Location(0.0, 1.0))
     coordinates = public_coordinates(coding.standardised(rows.X))
-    return CategoryGround(coding, coordinates, law, start, spacings, rows.share, rows.unequal)
+    shared = (rows.share, rows.unequal)
+    return CategoryGround(coding, coordinates, law, start, spacings, *shared, axis, left_out)
+
+
+def _with_records(
+    axis: Axis, design: Design, facts: DatasetFacts
+) -> tuple[Axis, Design, tuple[str, ...]]:
+    """The levels of a response, and the records, without those levels that may have none by
+    released counts; and sentences. All levels where fewer than three have records."""
+    full = full_values(facts, axis.column)
+    kept = [(v, n) for v, n in zip(axis.stored, axis.levels, strict=True) if not full or v in full]
+    if len(kept) == axis.size or len(kept) < LEAST_LEVELS:
+        return axis, design, ()
+    stored, levels = (tuple(each) for each in zip(*kept, strict=True))
+    lost = [name for name in axis.levels if name not in levels]
+    unused = (Compare(axis.column, "==", v) for v in axis.stored if v not in stored)
+    used = Not(AnyOf(tuple(unused)))
+    where = used if design.where is None else AllOf((design.where, used))
+    left = replace(axis, size=len(kept), stored=stored, levels=levels)
+    return left, replace(design, where=where), (_NO_RESPONSE.format(levels=", ".join(lost)),)
 
 
 def plan_categories(

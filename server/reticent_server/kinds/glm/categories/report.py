@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from reticent_server.domain.design import Design
 from reticent_server.domain.steps import FloatArray
 from reticent_server.fitting import trust
 from reticent_server.fitting.coding import Coding
+from reticent_server.fitting.empty_levels import with_left_out
 from reticent_server.fitting.own_profile import profile_notes, spread_verdict
 from reticent_server.fitting.report import (
     back_transform,
@@ -24,7 +26,7 @@ from reticent_server.kinds.glm.categories.law import CategoryLaw
 from reticent_server.kinds.glm.categories.newton import CategoryFit
 
 if TYPE_CHECKING:
-    from reticent_server.kinds.glm.categories.plan import CategoryPlan
+    from reticent_server.kinds.glm.categories.plan import CategoryGround, CategoryPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,23 +53,24 @@ def in_units(
 
 
 def category_result(
-    plan: "CategoryPlan", coding: Coding, law: CategoryLaw, fit: CategoryFit
+    plan: "CategoryPlan", ground: "CategoryGround", fit: CategoryFit
 ) -> CategoryResult:
     """The result."""
+    coding, law, left_out = ground.coding, ground.law, ground.left_out
     beta, A = in_units(coding, law, fit.theta, fit.spacings)
     privacy, sampling = (np.asarray(A @ C @ A.T) for C in (fit.privacy, fit.sampling))
     directions = fit.directions.mapped(A)
     flags = trust.coefficients(directions.flags, roots(privacy), roots(sampling))
     ok, se = flags.estimable, roots(privacy + sampling)
-    names = law.names(plan.axis.levels, coding.design.names)
+    names = law.names(ground.axis.levels, coding.design.names)
     said = [
         *flags.warnings(names, "too rare a level"),
         *trust.separated(fit.length, "levels").sentences,
     ]
-    R2 = plan.sizes.radius_squared
+    R2 = plan.sizes.of(coding.size).radius_squared
     said += profile_notes(plan.own_profile)
     ok = ok & spread_verdict(plan.own_profile).intervals
-    return CategoryResult(
+    result: dict[str, Any] = dict(
         terms=names,
         coefficients=beta.tolist(),
         standard_errors=se.tolist(),
@@ -77,8 +80,8 @@ def category_result(
         p_values=p_values(beta, se, ok),
         privacy_standard_errors=roots(privacy).tolist(),
         estimable=[bool(x) for x in ok],
-        directions=directions.shown,  # type: ignore[arg-type]
-        weighting=weighting(coding, fit.transform, R2),  # type: ignore[arg-type]
+        directions=directions.shown,
+        weighting=weighting(coding, fit.transform, R2),
         scale=None,
         tuning=None,
         steps=plan.budget.steps,
@@ -89,13 +92,14 @@ def category_result(
         warnings=said,
         family=law.name,
         response=plan.axis.column,
-        levels=plan.axis.levels,
-        **_records(coding, fit),
+        levels=ground.axis.levels,
+        **_records(plan.design, fit),
     )
+    every = coding.design.names if left_out is None else left_out.names
+    return CategoryResult(**with_left_out(result, left_out, law.names(ground.axis.levels, every)))
 
 
-def _records(coding: Coding, fit: CategoryFit) -> dict[str, Any]:
-    weight = coding.design.weight
-    if weight is not None:
-        return {"sum_of_weights": fit.count * weight.largest}
-    return {"records_in_use": fit.count} if coding.design.masked else {}
+def _records(design: Design, fit: CategoryFit) -> dict[str, Any]:
+    if design.weight is not None:
+        return {"sum_of_weights": fit.count * design.weight.largest}
+    return {"records_in_use": fit.count} if design.masked else {}

@@ -8,6 +8,7 @@ from reticent_server.formula import parse_formula
 from reticent_server.kinds.shared.columns import declared
 from reticent_server.kinds.shared.tables import Axis, level_axis
 
+LEAST_LEVELS = 3
 MOST_LEVELS = 10
 """K: a level of a tenth of the records still has 50 at n = 500; with more, intercepts are all that
 noise leaves."""
@@ -34,7 +35,7 @@ def level_design(facts: DatasetFacts, formula: str, where: str | None) -> tuple[
     if len(response) != 1 or not isinstance(response[0], ColumnValue):
         raise InvalidQuery(_LEVELS)
     column = declared(facts, response[0].column)
-    if not column.kind.is_whole or not 3 <= level_axis(column).size <= MOST_LEVELS:
+    if not column.kind.is_whole or not LEAST_LEVELS <= level_axis(column).size <= MOST_LEVELS:
         raise InvalidQuery(_LEVELS)
     if not design.intercept or not design.terms:
         raise InvalidQuery(

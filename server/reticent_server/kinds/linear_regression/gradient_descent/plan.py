@@ -133,7 +133,7 @@ class GradientDescentPlan(Planned):
             ground.coordinates,
             family,
             self.budget,
-            self.newton.sizes,
+            self.newton.sizes.of(ground.coding.size),
             ground.start,
         )
 

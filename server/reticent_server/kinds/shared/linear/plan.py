@@ -36,6 +36,7 @@ class LinearModel(ResponseModel):
 
     loss: ResidualLoss
     ridge: float | None = None
+    leaves_out: bool = True
     reference: str = "Avella-Medina, Bradshaw & Loh (2023); Avella-Medina (2021), Example 2"
 
     @property
@@ -126,5 +127,5 @@ def plan_linear_regression(
     response.
     """
     loss = replace(loss_of(facts, query), weighted=design.weight is not None)
-    model = LinearModel(loss, query.ridge)
+    model = LinearModel(loss, query.ridge, leaves_out=query.mechanism != "influence")
     return plan_fit(facts, design, model, query.confidence_level, rho)
