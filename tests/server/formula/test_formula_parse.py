@@ -265,7 +265,7 @@ def test_a_mask_design_reads_columns_and_where(schema: Schema) -> None:
     design = mask_design(["x1"], schema, "grade >= 3")
     assert design == Design(None, (), False, design.where, ("x1", "grade"), ("x1",))
     assert mask_design([], schema) == Design(None, (), False, None, ())
-    with pytest.raises(InvalidQuery, match="unknown column"):
+    with pytest.raises(InvalidQuery, match="names a column that the data set does not have"):
         mask_design(["secret"], schema)
 
 
