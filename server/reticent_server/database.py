@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, make_url, text
 from sqlalchemy.exc import (
@@ -101,6 +101,8 @@ def connect(url: str, connections: int = POOL) -> Engine:
 
 
 def _noted(engine: Engine) -> Engine:
+    event.listen(engine, "connect", partial(_note_pool, engine))
+    event.listen(engine, "checkin", partial(_close_if_disposed, engine))
     made = _made.get()
     if made is not None:
         made.append(engine)
@@ -123,14 +125,24 @@ def disposing() -> Iterator[None]:
 
 @contextmanager
 def disposed_on_failure(engine: Engine) -> Iterator[None]:
-    """Closes an engine's connections where the block, which was to hand it on, fails. None of them
-    may be in use then: the pool closes those alone that have come back.
-    """
+    """Closes an engine's connections where the block, which was to hand it on, fails."""
     try:
         yield
     except BaseException:
         engine.dispose()
         raise
+
+
+def _note_pool(engine: Engine, _connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info["pool"] = ref(engine.pool)
+
+
+def _close_if_disposed(engine: Engine, _connection: Any, record: ConnectionPoolEntry) -> None:
+    """dispose() leaves a connection that is in use to the pool it came from, which nobody has any
+    more: it is closed when it comes back.
+    """
+    if record.info["pool"]() is not engine.pool:
+        record.close()
 
 
 def _ping(engine: Engine, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:

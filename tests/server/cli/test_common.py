@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of the command line, at any width."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,18 @@ def test_the_connections_of_a_command_end_with_it(tmp_path: Path) -> None:
         pass
     assert outside.pool.checkedin() == 1  # type: ignore[attr-defined]
     outside.dispose()
+
+
+def test_a_connection_that_was_in_use_when_its_engine_ended_is_closed_when_it_comes_back(
+    tmp_path: Path,
+) -> None:
+    engine = connect(f"sqlite:///{tmp_path / 'x.db'}")
+    with reading(engine) as connection:
+        held = connection.connection.dbapi_connection
+        engine.dispose()
+    assert held is not None
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        held.execute("SELECT 1")  # type: ignore[attr-defined]
+    with reading(engine) as connection:
+        assert connection.connection.is_valid
+    engine.dispose()
