@@ -43,16 +43,9 @@ def test_its_members_are_those_of_the_interface() -> None:
         assert set(SCHEMA["$defs"][ours]["properties"]) == set(reply["$defs"][theirs]["properties"])
 
 
-@pytest.mark.slow
-def test_releases_of_every_kind_are_valid(api: Api) -> None:
+def test_it_describes_every_kind() -> None:
+    """tests/walk holds a release of every kind to it."""
     assert set(FIELDS) <= described() == set(KINDS)
-    for kind, fields in FIELDS.items():
-        reply = api.post("/v1/releases", request_body({"kind": kind} | fields, epsilon=5.0))
-        assert reply.status_code == 201, reply.text
-        document = reply.json()
-        VALIDATOR.validate(document)
-        VALIDATOR.validate(document | {"status": "no_reply", "result": None})
-        assert not VALIDATOR.is_valid(document | {"status": "failed", "result": {}})
 
 
 def test_a_failed_release_is_valid(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
