@@ -99,15 +99,17 @@ def main() -> int:
         walking(Path(folder) / "walk") as walk,
     ):
         seed_noise(patch, f"walk {given.seed}")
-        if given.again:
-            go(walk, [asked(given.again)], 0)
-        for kind in () if given.again else given.kinds or walk.interface.kinds:
-            random = Random(f"{kind} {given.seed}")
-            for number, questions in enumerate(paired(walk, kind, part, random)):
-                go(walk, questions, number)
-            print(f"{kind}: {dict(walk.walked)}, {len(walk.faults)} faults", flush=True)
-        walk.read_by_r()
-        report(walk, monotonic() - began)
+        try:
+            if given.again:
+                go(walk, [asked(given.again)], 0)
+            for kind in () if given.again else given.kinds or walk.interface.kinds:
+                random = Random(f"{kind} {given.seed}")
+                for number, questions in enumerate(paired(walk, kind, part, random)):
+                    go(walk, questions, number)
+                print(f"{kind}: {dict(walk.walked)}, {len(walk.faults)} faults", flush=True)
+        finally:  # a walk that is stopped says what it has found, too
+            walk.read_by_r()
+            report(walk, monotonic() - began)
         return 1 if walk.faults else 0
 
 
