@@ -66,7 +66,7 @@ def test_no_score_is_longer_and_that_of_a_corner_is_nearly_as_long() -> None:
         y = np.tile(np.repeat([0.0, 1], 2), 2)
         longest = scores(theta, corners, y).max()
         assert scores(theta, inside, rng.integers(0, 2, n)).max() <= bound
-        assert longest <= bound <= 1.25 * longest
+        assert longest <= bound <= 1.6 * longest
 
 
 def test_a_box_of_many_terms_has_no_end() -> None:

@@ -75,7 +75,7 @@ def test_contributions_do_not_depend_on_the_block_and_stay_within_one(rows: int)
     score, jacobian = everything
     assert np.abs(score).max() == 1
     inside = np.isfinite(jacobian)
-    assert 0.98 < np.abs(jacobian[inside]).max() < 1
+    assert 0.9 < np.abs(jacobian[inside]).max() < 1
     np.testing.assert_array_equal(inside, np.abs(score) < 1)
 
 
