@@ -235,7 +235,7 @@ def test_nobody_in_use_makes_no_question_fail(
     n, m = persons
     unit = Unit("person", m) if m > 1 else Unit()
     facts = replace(facts, n=n, schema=replace(facts.schema, unit=unit))
-    rng, rows = np.random.default_rng(8), {}
+    rng, rows = seeded(8), {}
     for c in facts.schema.columns:
         values = c.lower + rng.random(n * m) * (c.upper - c.lower)
         rows[c.name] = values if c.kind == "numeric" else np.rint(values)

@@ -25,6 +25,7 @@ from reticent_server.domain.persons import FeatureFunction
 from reticent_server.formula.contrasts import CONTRASTS
 from reticent_server.formula.values import FUNCTIONS
 from support.kinds.examples import QUERIES
+from support.seeds import seeded
 
 Json = dict[str, Any]
 ALL = slice(None)
@@ -69,7 +70,7 @@ class Table:
 
     def csv(self) -> str:
         """The rows: y goes with x, k is a count, b a yes or no, each as its model has them."""
-        rng = np.random.default_rng(self.rows)
+        rng = seeded(self.rows)
         lines = [",".join(("id", *NAMES))]
         for unit in range(self.units):
             own = rng.normal(scale=0.7)

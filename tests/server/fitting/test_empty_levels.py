@@ -22,6 +22,7 @@ from reticent_server.kinds.quantile_regression.kind import QuantileRegression
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from support.kinds.named_tests import offer
 from support.kinds.recipes import answer, block_of, facts_of, numeric
+from support.seeds import seeded
 
 N = 8000
 FULL, FIVE = tuple("abcd"), (*"abcd", "z")
@@ -40,7 +41,7 @@ def columns(levels: tuple[str, ...]) -> tuple[Column, ...]:
 
 def table(n: int = N) -> dict[str, Any]:
     """Nobody has the last level of h."""
-    rng = np.random.default_rng(3)
+    rng = seeded(3)
     x = np.clip(rng.normal(size=n), -4, 4)
     g = rng.integers(0, 4, n) * 1.0
     eta = 0.8 * x - 0.4 + np.array([0.0, 0.5, -0.5, 0.3])[g.astype(int)]
@@ -103,7 +104,7 @@ def test_an_empty_level_takes_its_own_coefficients_alone(name: str) -> None:
 
 
 def test_least_squares_with_an_empty_year_are_those_of_statsmodels() -> None:
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     data = {
         "x": np.clip(rng.normal(size=N), -4, 4),
         "year": 2000.0 + rng.integers(0, 20, N),

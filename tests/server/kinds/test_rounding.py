@@ -20,6 +20,7 @@ from reticent_server.mechanisms import _sampler, noisy_sum, power_sum, registry
 from reticent_server.mechanisms.quantise import exactly, granule, norm_limit, quantise
 from support.kinds.named_tests import offer
 from support.kinds.recipes import block_of, facts_of, numeric
+from support.seeds import seeded
 
 BILLION = 10**9
 PROOFS = (Path(__file__).parents[3] / "docs/proofs.md").read_text("utf-8")
@@ -120,7 +121,7 @@ def test_wide_bounds_do_not_bias_means() -> None:
     """Incomes declared up to ten million: all are near the lower end, z near −1, and the weight of
     a record, rounded by itself, would shift all means by a fiftieth of a thousandth of the width.
     """
-    rng = np.random.default_rng(7)
+    rng = seeded(7)
     incomes = np.exp(rng.normal(10, 0.6, 20_000)).round()
     group = rng.integers(0, 2, 20_000).astype(float)
     block, n = block_of(k=incomes, g=group), 200_000

@@ -265,7 +265,7 @@ def test_quartiles_of_whole_numbers_cover_and_are_whole() -> None:
 def test_quartiles_of_counted_whole_numbers_are_those_of_the_table(wide: int) -> None:
     """Given counts of bins of one or three whole numbers: the quartile is whole, right where a bin
     holds one, in the bin elsewhere; its interval, of whole numbers, holds the table's own."""
-    values = np.random.default_rng(3).poisson(4.0, 5000).clip(0, 17).astype(float)
+    values = seeded(3).poisson(4.0, 5000).clip(0, 17).astype(float)
     edges = np.arange(0.0, 19.0, wide)
     edges[-1] = 17.0  # the last number, not the end of its bin
     counts = np.histogram(values, np.append(edges[:-1], 18.0))[0].astype(float)
@@ -319,7 +319,7 @@ def test_a_bin_of_one_number_is_shown_as_that_number() -> None:
 
 def test_described_counts_have_bins_and_quartiles_of_whole_numbers() -> None:
     """Of 20,000 visits declared up to 60, at a moderate ε and with noise: the table's own."""
-    visits = np.random.default_rng(7).poisson(4.0, 20_000).clip(0, 60).astype(float)
+    visits = seeded(7).poisson(4.0, 20_000).clip(0, 60).astype(float)
     facts = facts_of(20_000, [Column("v", ColumnKind.INTEGER, 0.0, 60.0)])
     plan = registry.plan(facts, Describe(("v",)), offer(20.0))
     (found,) = outcome(plan, whole({"v": visits})).columns

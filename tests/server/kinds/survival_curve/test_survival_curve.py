@@ -100,7 +100,7 @@ QUARTERS = (13.0, 26.0, 39.0, 52.0)
 def test_numbers_at_risk_leave_out_who_was_censored_just_before() -> None:
     """Without noise, they are the persons followed up to the cut, whether times are whole numbers
     or not; a fortieth of the time before the cut holds many who are censored."""
-    rng, n = np.random.default_rng(5), 20_000
+    rng, n = seeded(5), 20_000
     data = block(rng, n)
     found = outcome(plan(n, EXACT, SurvivalCurve("t", "e", None, (2.0, 4.0, 6.0))), data)
     right = [n, *((data.columns["t"] > cut).sum() for cut in (2.0, 4.0))]
@@ -343,7 +343,7 @@ def test_a_curve_is_made_monotone_and_crosses_one_half_once() -> None:
 def test_the_median_of_whole_times_is_one_of_them() -> None:
     """As Kaplan and Meier's: the first time at which at most a half are left, and so the ends."""
     n = 4000
-    t = np.ceil(5 * np.random.default_rng(3).weibull(1.3, n) ** 1.1).clip(1, 60)
+    t = np.ceil(5 * seeded(3).weibull(1.3, n) ** 1.1).clip(1, 60)
     columns = (WEEKS, *facts(1).schema.columns[1:])
     query = SurvivalCurve("t", "e", None, QUARTERS)
     planned = KIND.plan(facts_of(n, columns), query, EXACT)
