@@ -103,7 +103,7 @@ def main() -> int:
             if given.again:
                 go(walk, [asked(given.again)], 0)
             for kind in () if given.again else given.kinds or walk.interface.kinds:
-                random = Random(f"{kind} {given.seed}")
+                random = Random(f"{kind} {given.seed}")  # fixed: a seed of its own option
                 for number, questions in enumerate(paired(walk, kind, part, random)):
                     go(walk, questions, number)
                 print(f"{kind}: {dict(walk.walked)}, {len(walk.faults)} faults", flush=True)
