@@ -256,3 +256,9 @@ def test_a_fit_by_person_names_its_clusters() -> None:
     assert "Persons:" in text
     assert fit.df_resid is not None
     assert fit.df_resid[terms[0]] == 150
+    more["degrees_of_freedom"] = [150.0] + [None] * (len(terms) - 1)
+    one = reticent.RegressionResults(release(result=plain.result | more))
+    assert "degrees of freedom: 150" in str(one.summary())
+    more["degrees_of_freedom"] = [None] * len(terms)
+    none = reticent.RegressionResults(release(result=plain.result | more))
+    assert "degrees of freedom: not known" in str(none.summary())

@@ -120,7 +120,8 @@ def broken_promises(
             yield "an interval is promised and there is none", (name, ratio, half)
         for each in found:
             what = _broken(each, ratio, half, WIDER if is_known else BLIND)
-            if what:
+            # without a profile a plan may not know how wide, and says nothing of the width
+            if what and (is_known or (ratio, half) != (None, None)):
                 yield what, (name, ratio, half, each)
 
 

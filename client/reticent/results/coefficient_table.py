@@ -29,8 +29,10 @@ def _clusters(fit: Coefficients) -> list[str]:
     """Whose scores were summed, and the degrees of freedom that leaves."""
     if fit.clusters is None or fit.effective_clusters is None or fit.df_resid is None:
         return []
-    least, most = (round(float(f(np.asarray(fit.df_resid)))) for f in (np.min, np.max))
+    known = [each for each in np.ravel(fit.df_resid) if np.isfinite(each)]
+    least, most = (round(f(known, default=0.0)) for f in (min, max))
     freedom = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    freedom = freedom if known else "not known"
     what = (
         "persons with a row in use"
         if fit.cluster is None
