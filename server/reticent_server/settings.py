@@ -17,6 +17,9 @@ _NEAR = r"http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?"
 _SECURE = rf"(https://[A-Za-z0-9.-]+(:[0-9]{{1,5}})?|{_NEAR})"
 """The beginning of an address that nobody on the way can read or change."""
 
+_BELOW = r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*"
+"""A path of plain segments, none of which begins with a dot; it does not end in "/"."""
+
 _ALGORITHM = "(RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA|Ed25519)"
 """Signatures of RFC 7518 and 8037 with a public key; none of a shared secret, and not \"none\"."""
 
@@ -57,7 +60,8 @@ class Settings(BaseModel):
     several servers on one PostgreSQL add up. requests_per_minute: of one key, over all processes on
     the database; sign_ins_per_minute: attempts at the console, of one key, and of all unknown ones
     together. cors_origins: of the web pages, separated by blanks, that browsers may let ask; none
-    by default. oidc_issuer: the identity provider, as its tokens name it; empty: keys only.
+    by default. root_path: below which a proxy serves this server, and which it takes from requests;
+    empty: none. oidc_issuer: the identity provider, as its tokens name it; empty: keys only.
     oidc_client_id, and oidc_client_secret_file where it has a secret: this server as the provider
     knows it. oidc_redirect_url: of the console, as registered there; without it the console takes
     keys only. oidc_workbench_redirect_url: the same of the analysts' workbench. oidc_audience: of
@@ -100,12 +104,15 @@ class Settings(BaseModel):
     requests_per_minute: int = Field(default=600, ge=1, le=10**9)
     sign_ins_per_minute: int = Field(default=10, ge=1, le=10**9)
     cors_origins: str = Field(default="", pattern=rf"^({_ORIGIN}( {_ORIGIN})*)?$")
+    root_path: str = Field(default="", max_length=255, pattern=rf"^{_BELOW}$")
     oidc_issuer: str = Field(default="", max_length=255, pattern=rf"^({_SECURE}(/[!-~]*)?)?$")
     oidc_client_id: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_client_secret_file: Path | None = None
-    oidc_redirect_url: str = Field(default="", pattern=rf"^({_SECURE}/console/oidc/callback)?$")
+    oidc_redirect_url: str = Field(
+        default="", pattern=rf"^({_SECURE}{_BELOW}/console/oidc/callback)?$"
+    )
     oidc_workbench_redirect_url: str = Field(
-        default="", pattern=rf"^({_SECURE}/workbench/oidc/callback)?$"
+        default="", pattern=rf"^({_SECURE}{_BELOW}/workbench/oidc/callback)?$"
     )
     oidc_audience: str = Field(default="", max_length=255, pattern=r"^[ -~]*$")
     oidc_algorithms: str = Field(

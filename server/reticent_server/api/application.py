@@ -66,7 +66,7 @@ def make_application(services: Services, *, sweeps: bool = True) -> FastAPI:
             expose_headers=["Location", "Retry-After"],
         )
     app.add_middleware(CookieLimit)
-    app.add_middleware(Edge, clock=services.clock)
+    app.add_middleware(Edge, clock=services.clock, root_path=settings.root_path)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
@@ -115,8 +115,13 @@ def _sweep(services: Services, ended: Event) -> None:
 def _openapi(app: FastAPI) -> dict[str, Any]:
     """The document, with this project's problems in place of FastAPI's validation errors."""
     if app.openapi_schema is None:
+        base = app.state.services.settings.root_path
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            servers=[{"url": base}] if base else None,
         )
         schemas = document["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):

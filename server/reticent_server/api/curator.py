@@ -41,7 +41,7 @@ def make_curator_application(services: Services, workers_files: str | None = Non
         longer=LONGER,
     )
     app.add_middleware(CookieLimit)
-    app.add_middleware(Edge, clock=services.clock)
+    app.add_middleware(Edge, clock=services.clock, root_path=settings.root_path)
     return app
 
 

@@ -2,7 +2,7 @@
 """ASGI middleware: a limit on bodies, constant headers, a public log line, no exception text."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import cast
 
@@ -29,18 +29,22 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-content-type-options", b"nosniff"),
 )
+LEADING = frozenset({b"location", b"hx-redirect"})
+"""Headers whose value is where a browser or a client goes next."""
 
 
 class Edge:
-    """Outermost: logs and counts (method, route template, status) and lets no exception out.
+    """Outermost: logs and counts (method, route template, status), puts the root path before the
+    paths to which replies lead, and lets no exception out.
 
     No times in the log: when a reply was ready could depend on private cells. An exception's class
     and no more is logged; the engine lets none out that comes from a computation.
     """
 
-    def __init__(self, app: ASGIApp, clock: Clock) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, root_path: str) -> None:
         self._app = app
         self._clock = clock
+        self._base = root_path.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,7 +57,8 @@ class Edge:
             nonlocal status, release
             if message["type"] == "http.response.start":
                 status, release = message["status"], _release_id(message)
-                message = {**message, "headers": _with_constant(message.get("headers", ()))}
+                headers = _below(self._base, message.get("headers", ()))
+                message = {**message, "headers": _with_constant(headers)}
             await send(message)
 
         try:
@@ -176,6 +181,13 @@ def _has_two_lengths(scope: Scope) -> bool:
 def _last(status: int, code: str, title: str, detail: str) -> Response:
     """A problem after which the connection is closed, whatever else the caller sends."""
     return problem(status, code, title, detail, headers={"Connection": "close"})
+
+
+def _below(base: bytes, headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """A reply's headers, with `base` before each path of this server to which one leads."""
+    for name, value in headers:
+        leads = name.lower() in LEADING and value.startswith(b"/")
+        yield name, base + value if leads else value
 
 
 def _with_constant(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -28,6 +28,7 @@ from reticent_server.web.site import Site
 from reticent_server.web.visits import (
     actor,
     cookie_name,
+    cookie_path,
     current_session,
     is_secure,
     set_cookie,
@@ -72,7 +73,7 @@ def begin(request: Request) -> Response:
         _cookie(request),
         sealed,
         max_age=FLOW_SECONDS,
-        path="/",
+        path=cookie_path(request),
         secure=is_secure(request),
         httponly=True,
         samesite="lax",
@@ -134,7 +135,11 @@ def _over(request: Request, status: int, problem: str) -> Response:
 
 def _without_flow(request: Request, response: Response) -> Response:
     response.delete_cookie(
-        _cookie(request), path="/", secure=is_secure(request), httponly=True, samesite="lax"
+        _cookie(request),
+        path=cookie_path(request),
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
     )
     return response
 

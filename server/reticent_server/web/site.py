@@ -67,6 +67,15 @@ class Site:
     turns: Semaphore = field(default_factory=lambda: Semaphore(PAGES_AT_ONCE))
     provider_turns: Semaphore = field(default_factory=lambda: Semaphore(SIGN_INS_AT_ONCE))
 
+    def __post_init__(self) -> None:
+        """Lets templates write `{{ base }}` before each path of this server."""
+        self.templates.globals["base"] = self.base
+
+    @property
+    def base(self) -> str:
+        """The path at which browsers find this server's first page, such as /reticent; or empty."""
+        return self.services.settings.root_path
+
 
 def templates(folder: Path, extra: Mapping[str, Any] | None = None) -> Environment:
     """The templates of a folder, and those that all pages share; text is always escaped."""

@@ -77,6 +77,11 @@ class Visit:
         return self.site.services
 
     @property
+    def server_url(self) -> str:
+        """The address of this server that clients are given, as the browser has asked for it."""
+        return str(self.request.base_url).rstrip("/") + self.site.base
+
+    @property
     def actor(self) -> str:
         """Who acts, for the ledger."""
         return actor(self.site, self.holder) if self.holder else self.site.identity.name
@@ -224,9 +229,16 @@ def to_sign_in(request: Request, needed: SignInNeeded) -> Response:
 
 
 def cookie_name(request: Request) -> str:
-    """With the prefix that lets no other host or port set it, where the browser allows that."""
-    name = site_of(request).identity.cookie
-    return f"__Host-{name}" if is_secure(request) else name
+    """The name with the prefix that lets no other host or port set it, where the browser allows
+    that; with that of cookies for TLS only where the cookie has a path (RFC 6265bis, 4.1.3)."""
+    site = site_of(request)
+    prefix = "__Secure-" if site.base else "__Host-"
+    return f"{prefix}{site.identity.cookie}" if is_secure(request) else site.identity.cookie
+
+
+def cookie_path(request: Request) -> str:
+    """The path below which browsers send this server's cookies."""
+    return f"{site_of(request).base}/"
 
 
 def set_cookie(request: Request, response: Response, value: str) -> None:
@@ -235,7 +247,7 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
         cookie_name(request),
         value,
         max_age=LONGEST_SECONDS,
-        path="/",
+        path=cookie_path(request),
         secure=is_secure(request),
         httponly=True,
         samesite="strict",
@@ -245,7 +257,11 @@ def set_cookie(request: Request, response: Response, value: str) -> None:
 def drop_cookie(request: Request, response: Response) -> None:
     """Tells the browser to forget the session's cookie."""
     response.delete_cookie(
-        cookie_name(request), path="/", secure=is_secure(request), httponly=True, samesite="strict"
+        cookie_name(request),
+        path=cookie_path(request),
+        secure=is_secure(request),
+        httponly=True,
+        samesite="strict",
     )
 
 

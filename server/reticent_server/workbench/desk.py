@@ -251,7 +251,7 @@ def _export(visit: Asking, release_id: str, form: str) -> Response:
         raise NotFound("There is no such format here.")
     if not entries:
         raise InvalidRequest("Make an analysis first: there is none to export.")
-    url = str(visit.request.base_url).rstrip("/")
+    url = visit.server_url
     script = exports.SCRIPTS.get(form)
     if script is not None:
         content = script(release, url, [_step(form, each, release) for each in entries])

@@ -126,7 +126,7 @@ def export(visit: Asking, release_id: str, form: str) -> Response:
     made = exports.EXPORTS.get(form)
     if made is None or form not in exports.formats():
         raise NotFound("There is no such format here.")
-    url = str(visit.request.base_url).rstrip("/")
+    url = visit.server_url
     headers = {"Content-Disposition": f'attachment; filename="{document["id"]}{made.ending}"'}
     return visit.keep(
         Response(

@@ -75,9 +75,9 @@ def export(visit: Asking, release_id: str, form: str) -> Response:
     document = _description(visit, release_id)
     if form not in FORMS or form not in exports.formats():
         raise NotFound("There is no such format here.")
-    made, url = exports.EXPORTS[form], str(visit.request.base_url).rstrip("/")
+    made = exports.EXPORTS[form]
     name = f'attachment; filename="{document["id"]}-table-1{made.ending}"'
-    content = made.write(_printed(visit, document), url)
+    content = made.write(_printed(visit, document), visit.server_url)
     return visit.keep(
         Response(content, media_type=made.media_type, headers={"Content-Disposition": name})
     )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single sign-on from the settings."""
 
+from urllib.parse import urlsplit
+
 from reticent_server.access.identities import Identities
 from reticent_server.access.oidc.assurance import Assurance
 from reticent_server.access.oidc.fetching import Fetcher
@@ -38,6 +40,11 @@ def _flow(settings: Settings, url: str, provider: Provider, tokens: Tokens) -> F
         return None
     if not settings.oidc_client_id:
         raise CuratorError("An OpenID Connect redirect URL needs RETICENT_OIDC_CLIENT_ID.")
+    if urlsplit(url).path.rsplit("/", 3)[0] != settings.root_path:
+        raise CuratorError(
+            "An OpenID Connect redirect URL has RETICENT_ROOT_PATH "
+            f"({settings.root_path or 'empty'}) between its host and /console or /workbench."
+        )
     own = ClientRegistration(settings.oidc_client_id, url, _secret(settings))
     return Flow(provider, tokens, own, settings.oidc_acr)
 
