@@ -20,7 +20,6 @@ from reticent_server.vault.ingest import wanted_columns
 from reticent_server.vault.object_store import store_of
 from reticent_server.vault.parquet_folder import folder_at
 from reticent_server.vault.parquet_source import pin_files
-from reticent_server.vault.registered import BAD_SUFFIX
 from reticent_server.vault.sql_source import source_url as read_only
 
 CAUSES = {
@@ -81,7 +80,8 @@ def check_dataset(settings: Settings, name: str, progress: Callable[[float], Non
             try:
                 _compare(found, source, sources, settings)
                 if not isinstance(source, LinkedTables):  # whose tables are data sets of their own
-                    _read(found, sources, progress)
+                    names = [column.name for column in facts.schema.columns]
+                    found.bad_cells = sources.bad_cells(facts.version_id, names, progress)
             except (CuratorError, Unavailable) as error:
                 found.differences.append(error.detail)
     return found
@@ -118,18 +118,3 @@ def _compare(found: DatasetCheck, source: Source, sources: Sources, settings: Se
         found.differences.append(
             f"There are {words if (found.rows or 0) > found.recorded else fewer}."
         )
-
-
-def _read(found: DatasetCheck, sources: Sources, progress: Callable[[float], None]) -> None:
-    """Reads all rows, and counts the cells that do not fit. Raises Unavailable where there are not
-    as many as were loaded."""
-    names = tuple(column.name for column in found.facts.schema.columns)
-    done = 0
-    for batch in sources.reader(found.facts.version_id).batches(names):
-        rows = batch.unwrap()
-        done += rows.num_rows
-        progress(min(1.0, done / max(1, found.recorded)))
-        for name in rows.schema.names:
-            if name.endswith(BAD_SUFFIX):
-                bad = rows.column(name).to_numpy(zero_copy_only=False)
-                found.bad_cells[name.removesuffix(BAD_SUFFIX)] += int(bad.sum())

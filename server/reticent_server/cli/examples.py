@@ -15,10 +15,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "reticent population add register --column patient --register patients.csv",
     ),
     "population widen": ("reticent population widen clinic --capacity 40000",),
+    "population renew": (
+        'reticent population renew clinic --capacity 50000 --reason "the vault is lost"',
+    ),
     "population list": ("reticent population list",),
     "population show": ("reticent population show houses --json",),
     "dataset register": ("reticent dataset register sales --parquet sales --schema sales.yaml",),
     "dataset list": ("reticent dataset list",),
+    "dataset check": ("reticent dataset check houses",),
     "dataset show": ("reticent dataset show houses", "reticent dataset show houses --json"),
     "dataset profile": ("reticent dataset profile houses --epsilon 0.5",),
     "dataset publish": ("reticent dataset publish rel_0123456789abcdef --yes",),
@@ -36,6 +40,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "budget show": ("reticent budget show", "reticent budget show --analyst ada --json"),
     "budget credit": (
         'reticent budget credit --dataset houses --rho 0.001 --reason "lost in a power cut" --yes',
+    ),
+    "budget freeze": (
+        'reticent budget freeze --dataset houses --analyst ada --reason "the key was copied"',
     ),
     "analyst add": (
         "reticent analyst add ada --dataset houses --epsilon 3 --delta 1e-6",
@@ -94,6 +101,9 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "ledger verify": ("reticent ledger verify",),
     "ledger head": ("reticent ledger head > head.txt",),
     "ledger export": ("reticent ledger export > ledger.jsonl",),
+    "ledger accept-rollback": (
+        'reticent ledger accept-rollback --reason "no newer copy exists" --yes',
+    ),
     "certify": (
         "reticent certify --kind mean --kind crosstab --out certificate",
         "reticent certify --check certificate.jws",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the rows of a version are read; the serving process's only use of vault.readers."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from reticent_server.domain.schema import Schema
@@ -13,7 +14,7 @@ from reticent_server.vault.parquet_source import ParquetReader, probe_files
 from reticent_server.vault.person_tables import LinkedReader
 from reticent_server.vault.ports import Reader
 from reticent_server.vault.readers import open_reader, probe_table
-from reticent_server.vault.registered import RegisteredReader
+from reticent_server.vault.registered import BAD_SUFFIX, RegisteredReader
 from reticent_server.vault.sql_source import probe_rows, sql_pieces
 
 
@@ -46,6 +47,23 @@ class Sources:
             case SqlTable():
                 pieces = sql_pieces(self.url_of(source.connection), source, self.permits)
                 return RegisteredReader(self.schema_of(version_id), pieces)
+
+    def bad_cells(
+        self, version_id: str, columns: Sequence[str], progress: Callable[[float], None]
+    ) -> Counter[str]:
+        """Reads all rows for the curator: by column, how many cells do not fit the schema. Raises
+        Unavailable where there are not as many rows as were recorded."""
+        found: Counter[str] = Counter()
+        reader, done = self.reader(version_id), 0
+        for batch in reader.batches(columns):
+            rows = batch.unwrap()
+            done += rows.num_rows
+            progress(min(1.0, done / max(1, reader.n)))
+            for name in rows.schema.names:
+                if name.endswith(BAD_SUFFIX):
+                    bad = rows.column(name).to_numpy(zero_copy_only=False)
+                    found[name.removesuffix(BAD_SUFFIX)] += int(bad.sum())
+        return found
 
     def probe(self, version_id: str) -> None:
         """Looks whether a version's rows could be read now: asks for the tables and their columns,

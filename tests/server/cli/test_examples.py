@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.main import get_command
 
+from reticent_server.chain.anchors import Anchor, Anchors
 from reticent_server.cli import COMMANDS, root
 from reticent_server.cli.examples import EXAMPLES
 from reticent_server.domain.principal import Principal
@@ -29,15 +30,15 @@ from support.tables.houses import write_houses
 
 ORDER = """
 init; dataset schema; dataset load; dataset register; population add; population widen;
-population list; population show; dataset append; dataset link; dataset list; dataset show;
-analyst add; budget set; dataset profile; dataset publish; dataset policy; budget show;
+population renew; population list; population show; dataset append; dataset link; dataset list; dataset check;
+dataset show; analyst add; budget set; dataset profile; dataset publish; dataset policy; budget show;
 budget credit; analyst list; analyst link; analyst unlink; analyst rotate-key; curator add;
 curator link; curator unlink; curator roles; curator list; curator rotate-key; curator sign-out;
 project requests; project list; project approve; project refuse; project remove; project close;
 proposal list; proposal approve; proposal refuse; protocol check; protocol accept; protocol list;
 protocol withdraw; ledger show; ledger verify; ledger head; ledger export; certify; serve;
-secrets show; secrets rotate-pepper; secrets retire; dataset retire; analyst revoke;
-curator revoke
+secrets show; secrets rotate-pepper; secrets retire; budget freeze; dataset retire; analyst revoke;
+curator revoke; ledger accept-rollback
 """
 
 
@@ -132,7 +133,20 @@ def accepted(place: Path) -> list[str]:
         return [services.protocols.all()[0].digest]
 
 
+def lost_anchor(place: Path) -> list[str]:
+    """An anchor of an entry that the ledger does not have."""
+    Anchors(place / "anchors").write(Anchor(10**6, "a" * 64, "2026"))
+    return []
+
+
+SETTINGS = {
+    "proposal list": ("RETICENT_KEY_FILE", "olga"),
+    "ledger accept-rollback": ("RETICENT_ANCHOR_FILE", "anchors"),
+}
+"""A setting, and its file, that holds from a command on."""
+
 FILES = {
+    "ledger accept-rollback": lost_anchor,
     "dataset publish": a_release,
     "project requests": file_requests,
     "proposal list": propose,
@@ -184,8 +198,9 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                         f"reticent dataset load {table} {table}.csv --schema {table}.yaml "
                         "--population clinic --overlap-reason register"
                     )
-            if name == "proposal list":
-                monkeypatch.setenv("RETICENT_KEY_FILE", str(tmp_path / "olga"))
+            if name in SETTINGS:
+                setting, file = SETTINGS[name]
+                monkeypatch.setenv(setting, str(tmp_path / file))
             if name in FILES:
                 waiting = FILES[name](tmp_path)
             for line in EXAMPLES[name]:
