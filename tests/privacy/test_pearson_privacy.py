@@ -55,7 +55,8 @@ def test_a_record_of_any_size_adds_no_more_than_the_cut(steps: Any) -> None:
     for step in steps:
         (part,), (added,) = step.parts, step.map_fn(block)
         if isinstance(step.map_fn, WhitePairMap):
-            assert np.linalg.norm(added, axis=0).max() == pytest.approx(part.clip)
+            longest = np.linalg.norm(added, axis=0).max()
+            assert part.clip * (1 - 1e-3) <= longest <= part.clip * (1 + 1e-12)
             assert np.all(added[0] == step.map_fn.a)
         if isinstance(step.map_fn, InfluenceSquaresMap):
             assert np.abs(added).max() == pytest.approx(part.clip, rel=0.01)

@@ -130,6 +130,7 @@ class AccountReply(_Reply):
     rule: Literal["basic", "zcdp", "gdp"]
     total: AmountsReply
     spent: AmountsReply
+    spent_share: float = Field(description="Of the epsilon that is promised, in [0, 1].")
     remaining: AmountsReply
 
 

@@ -294,7 +294,7 @@ def test_counts_and_amounts_have_them(name: Any) -> None:
 REFUSED: list[tuple[Any, str]] = [
     (LinearRegression("y ~ x", cluster="h"), "10 to 512 declared levels"),
     (LinearRegression("y ~ x", cluster="z"), "categorical"),
-    (LinearRegression("y ~ x", cluster="q"), "q"),
+    (LinearRegression("y ~ x", cluster="q"), "cluster names a column"),
     (LinearRegression("y ~ x", cluster="g", by="h"), "without by"),
     (LinearRegression("y ~ x", cluster="g", ridge=1.0), "ridge"),
     (LinearRegression("y ~ x", cluster="g", fit_statistics=True), "fit_statistics"),

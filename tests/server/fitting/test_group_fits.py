@@ -138,7 +138,7 @@ def test_quantiles_and_medians_are_those_of_the_groups() -> None:
 REFUSED = {
     "is another": (LinearRegression("y ~ x + C(g)", by="g"), "g is one"),
     "kind": (LinearRegression("y ~ x", by="x"), "categorical, boolean or integer"),
-    "unknown": (Glm("b ~ x", "binomial", by="nothing"), "no column nothing"),
+    "unknown": (Glm("b ~ x", "binomial", by="nothing"), "by names a column"),
     "descent": (LinearRegression("y ~ x", by="g", mechanism="gradient_descent"), "newton"),
     "influence": (Glm("b ~ x", "binomial", by="g", mechanism="influence"), "newton"),
     "calibration": (LinearRegression("y ~ x", by="g", calibration="ptr"), "calibration"),

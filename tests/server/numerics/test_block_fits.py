@@ -141,6 +141,7 @@ def test_blocks_without_an_estimate() -> None:
     X[2, :, 1] = 1.0
     used[3, 2:] = 0
     used[4] = 0
+    X[5, :, 1] = np.linspace(-2, 2, 30)
     y[5] = 0
     found = block_estimates(model("binomial"), masked(X, y, used))
     np.testing.assert_array_equal(found[0], alone[0])

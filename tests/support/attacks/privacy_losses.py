@@ -81,5 +81,5 @@ def farthest_records(
         gaps = squares[:, None] + squares - 2 * points @ points.T
         yield (
             type(part),
-            float(np.sqrt(gaps.max())) * part.unit_rows / whole_unit / sensitivity(part),
+            float(np.sqrt(max(gaps.max(), 0.0))) * part.unit_rows / whole_unit / sensitivity(part),
         )

