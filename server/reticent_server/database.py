@@ -243,6 +243,9 @@ _READ_ONLY = (
 )
 _FULL = "The database has no room left, so nothing was changed. Its curator: make room on its disk."
 _SQLITE_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NO_TEXT = "Could not decode to UTF-8"
+"""How Python's sqlite3 begins to say that a text is none; it has no code for that."""
+
 _POSTGRES_DAMAGED = ("XX001", "XX002")
 """Corrupted data, a corrupted index (PostgreSQL, appendix A)."""
 
@@ -262,6 +265,8 @@ def _unavailable_when_down() -> Iterator[None]:
     """Raises Unavailable, or Damaged, with constant words in place of the driver's."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite quotes what stands in a schema that is no text
+        raise _damaged() from error
     except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
         raise _unavailable(error, getattr(error, "orig", None)) from error
     except (DatabaseError, sqlite3.DatabaseError) as error:
@@ -271,16 +276,22 @@ def _unavailable_when_down() -> Iterator[None]:
         raise failure from error
 
 
+def _damaged() -> Damaged:
+    log.error("database_damaged_restore_the_backup_then_verify")
+    return Damaged()
+
+
 def _unavailable(error: Exception, cause: object) -> Unavailable:
     code: int | str | None = None
     if isinstance(cause, sqlite3.Error):
+        if str(cause).startswith(_NO_TEXT):
+            return _damaged()
         # the low byte; the rest says where
         code = (getattr(cause, "sqlite_errorcode", None) or 0) & 0xFF
     elif not isinstance(error, PoolTimeout):
         code = getattr(cause, "sqlstate", None)
     if code in (*_SQLITE_DAMAGED, *_POSTGRES_DAMAGED):
-        log.error("database_damaged_restore_the_backup_then_verify")
-        return Damaged()
+        return _damaged()
     return Unavailable(_WORDS.get(code or 0, _AWAY))
 
 

@@ -23,6 +23,7 @@
     │   ├── SourceAway       503 unavailable        of one data set; its cause is for the curator
     │   └── Damaged          503 unavailable
     └── CuratorError             for the command line only; its text may quote a cell
+        └── LibraryMissing       a file that this installation cannot read, and another can
 
 The text of an error that can reach an analyst is made of constant words and of public facts (column
 names, declared bounds, limits): never of the caller's input as sent, and never of a private cell.
@@ -213,3 +214,9 @@ class CuratorError(ReticentError):
     """An error of a curator's command; answers the curator only, so it may name row and column."""
 
     code, status, title = "curator", 500, "Command failed"
+
+
+class LibraryMissing(CuratorError):
+    """A file of a format whose library is not installed: it can be read once it is."""
+
+    code = "library_missing"

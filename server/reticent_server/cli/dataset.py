@@ -28,7 +28,7 @@ from reticent_server.cli.common import (
     waiting,
 )
 from reticent_server.domain.facts import DatasetFacts, Policy, Profile
-from reticent_server.domain.reading import Reading, read_reading
+from reticent_server.domain.reading import NUMBERS, Reading, read_reading
 from reticent_server.domain.roles import Act
 from reticent_server.domain.schema import USUAL_MARKERS, Column
 from reticent_server.domain.source import LinkedTables, Source
@@ -56,8 +56,8 @@ ReadOption = Annotated[
         "--read",
         metavar="KEY=VALUE",
         help="How the file is read, where that is understood wrongly, such as "
-        "separator=semicolon, decimal=comma, encoding=windows-1252, header=3, sheet=2024. Repeat "
-        "it.",
+        "separator=semicolon, decimal=comma, encoding=windows-1252, header=3, skip_last=2, "
+        "sheet=2024. Repeat it.",
     ),
 ]
 FILE_HELP = "Text with any separator (CSV), Excel, Parquet, Arrow, SAS, Stata, SPSS or DuckDB."
@@ -625,7 +625,7 @@ def _said(read: list[str] | None, as_format: str | None) -> Reading:
     for key, sign, value in pairs:
         if not sign or key in said:
             raise CuratorError("Give each part once, as --read KEY=VALUE, such as separator=tab.")
-        said[key] = int(value) if key == "header" and value.isdecimal() else value
+        said[key] = int(value) if key in NUMBERS and value.isdecimal() else value
     try:
         return read_reading(said)
     except ValueError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reticent_server.catalog.schema_file import parse_schema
 from reticent_server.domain.column_kind import ColumnKind
-from reticent_server.domain.reading import KEYS, Reading, read_reading
+from reticent_server.domain.reading import KEYS, NUMBERS, Reading, read_reading
 from reticent_server.domain.schema import USUAL_MARKERS, Schema
 from reticent_server.errors import CuratorError
 from reticent_server.intake.staged import ProposedColumn
@@ -105,9 +105,7 @@ def reading_in(fields: Fields) -> Reading:
     said: dict[object, object] = {
         key: fields[f"{READ}{key}"] for key in KEYS if fields.get(f"{READ}{key}")
     }
-    header = fields.get(f"{READ}header", "")
-    if header.isdecimal():
-        said["header"] = int(header)
+    said |= {key: int(str(said[key])) for key in NUMBERS if str(said.get(key)).isdecimal()}
     try:
         return read_reading(said)
     except ValueError as error:

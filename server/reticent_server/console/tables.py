@@ -29,7 +29,7 @@ from reticent_server.console.schema_form import (
 from reticent_server.domain.column_kind import ColumnKind
 from reticent_server.domain.principal import Principal
 from reticent_server.domain.roles import Act
-from reticent_server.errors import CuratorError, InvalidRequest, ReticentError
+from reticent_server.errors import CuratorError, InvalidRequest, LibraryMissing, ReticentError
 from reticent_server.intake.loading import FileToLoad
 from reticent_server.intake.registering import folders
 from reticent_server.intake.staged import (
@@ -154,10 +154,9 @@ def _understood(visit: Visit, staged: StagedFile, problem: str = "", status: int
         said = reading_in(fields)
         proposal = look(visit.services.settings, staged, said)
     except CuratorError as error:
-        _place(visit).fill_in(staged, {**staged.fields, UNREADABLE: "yes"})
-        return visit.page(
-            "table_unreadable.html", _BAD, staged=staged, problem=error.detail, fields=fields
-        )
+        if not isinstance(error, LibraryMissing):
+            staged = _place(visit).fill_in(staged, {**staged.fields, UNREADABLE: "yes"})
+        return _unreadable(visit, staged, error, fields)
     if not staged.waits:
         kept = {k: v for k, v in staged.fields.items() if k != UNREADABLE}
         _place(visit).fill_in(staged, kept)
@@ -168,6 +167,7 @@ def _understood(visit: Visit, staged: StagedFile, problem: str = "", status: int
         proposal=proposal,
         problem=problem,
         fields=fields | reading_fields(proposal.reading),
+        formats=readable(),
         dataset=fields["dataset"] or _name_of(staged),
     )
 
@@ -296,10 +296,21 @@ def _editor(
 def _understood_or(visit: Visit, staged: StagedFile, error: CuratorError) -> Response:
     """A folder's files are not read in another way; a file that was sent may be."""
     if staged.stays:
-        return visit.page(
-            "table_unreadable.html", _BAD, staged=staged, problem=error.detail, fields=OPEN
-        )
+        return _unreadable(visit, staged, error, OPEN)
     return _understood(visit, staged)
+
+
+def _unreadable(
+    visit: Visit, staged: StagedFile, error: CuratorError, fields: Mapping[str, str]
+) -> Response:
+    return visit.page(
+        "table_unreadable.html",
+        _BAD,
+        staged=staged,
+        problem=error.detail,
+        fields=fields,
+        formats=readable(),
+    )
 
 
 def _sections(

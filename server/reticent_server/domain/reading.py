@@ -6,7 +6,15 @@ it says nothing.
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
-SEPARATORS: Mapping[str, str] = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+SEPARATORS: Mapping[str, str] = {
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "pipe": "|",
+    "blanks": " ",
+}
+"""Blanks stand in runs, of tabs too, and none at the ends of a line separates."""
+
 QUOTES: Mapping[str, str] = {"double": '"', "single": "'"}
 ENCODINGS: Mapping[str, str] = {
     "utf-8": "utf-8-sig",
@@ -32,7 +40,9 @@ FORMATS = ("csv", "parquet", "arrow", "xlsx", "sas", "stata", "spss", "duckdb")
 DATES = ("day-first", "month-first")
 
 MAX_HEADER = 1000
-"""The last line that may hold the names: titles and notes above a table take a page."""
+"""The last line that may hold the names: titles and notes above a table take a page. As many
+notes may stand below it.
+"""
 
 MAX_SHEET = 256
 """Characters of the name of a sheet or of a table, as of other names."""
@@ -53,8 +63,9 @@ class Reading:
     """Each None: not said, and then understood from the file.
 
     header: the line (of a sheet: the row) that holds the columns' names, counted from 1; 0: there
-    is none, and the columns are called column_1, column_2, …. sheet: of an Excel file, or the table
-    of a database. dates: what a draft takes 01/02/2020 for; a column's own format says it for a
+    is none, and the columns are called column_1, column_2, …. skip_last: rows at the end, blank
+    ones not counted, that are notes and no records. sheet: of an Excel file, or the table of a
+    database. dates: what a draft takes 01/02/2020 for; a column's own format says it for a
     load.
     """
 
@@ -65,6 +76,7 @@ class Reading:
     decimal: str | None = None
     thousands: str | None = None
     header: int | None = None
+    skip_last: int | None = None
     sheet: str | None = None
     dates: str | None = None
 
@@ -87,6 +99,8 @@ UNSAID = Reading()
 """Everything is understood from the file."""
 
 KEYS = tuple(field.name for field in fields(Reading))
+NUMBERS = ("header", "skip_last")
+"""Keys whose values are whole numbers."""
 
 
 def read_reading(said: Mapping[object, object]) -> Reading:
@@ -99,11 +113,13 @@ def read_reading(said: Mapping[object, object]) -> Reading:
     for key, choices in _CHOICES.items():
         if key in said and said[key] not in choices:
             raise ValueError(f"{key} must be one of {', '.join(choices)}")
-    header, sheet = said.get("header", 1), said.get("sheet", "")
+    header, notes, sheet = said.get("header", 1), said.get("skip_last", 0), said.get("sheet", "")
     if type(header) is not int or not 0 <= header <= MAX_HEADER:
         raise ValueError(
             f"header must be a line from 1 to {MAX_HEADER}, or 0 for a file without names"
         )
+    if type(notes) is not int or not 0 <= notes <= MAX_HEADER:
+        raise ValueError(f"skip_last must be a number of rows from 0 to {MAX_HEADER}")
     if not isinstance(sheet, str) or len(sheet) > MAX_SHEET:
         raise ValueError("sheet must be the quoted name of a sheet, or of a table of a database")
     if said.get("decimal", "point") == said.get("thousands"):

@@ -28,6 +28,7 @@ from reticent_server.errors import (
     Conflict,
     CuratorError,
     InvalidRequest,
+    LibraryMissing,
     NotFound,
     PolicyRefused,
     ReticentError,
@@ -55,7 +56,15 @@ _POLL_SECONDS = 0.05
 _BUSY = "Another file is being read at the moment; try again in a minute."
 _ERRORS: Mapping[str, type[ReticentError]] = {
     each.code: each
-    for each in (CuratorError, InvalidRequest, Conflict, NotFound, PolicyRefused, Unavailable)
+    for each in (
+        CuratorError,
+        LibraryMissing,
+        InvalidRequest,
+        Conflict,
+        NotFound,
+        PolicyRefused,
+        Unavailable,
+    )
 }
 
 log = structlog.get_logger(__name__)

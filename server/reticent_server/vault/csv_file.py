@@ -8,6 +8,7 @@ of empty cells alone at the end, as spreadsheets leave them.
 
 import csv
 import io
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,7 @@ def csv_blocks(
         names, rows = headed(_rows(path, text, reading), reading)
         positions = find_columns(names, wanted, path.name)
         start = 0
+        rows = without_notes(rows, reading.skip_last or 0)
         same = _same_width(_without_end(rows), len(names))
         for chunk in _chunks(same, most or rows_per_block(len(names)), raw.tell):
             cells = list(zip(*(row for _, row in chunk), strict=True))
@@ -71,9 +73,20 @@ def headed(rows: Iterator[Row], reading: Reading) -> tuple[list[str], Iterator[R
     """(the columns' names, the rows below them). A header of line 0 is none."""
     header = 1 if reading.header is None else reading.header
     line, first = next(((at, row) for at, row in rows if at >= header), (0, []))
+    if header and reading.separator == "blanks":
+        return _with_row_names(first, rows)
     if header:
         return column_names(first), rows
     return column_names([""] * len(first)), _with_first((line, first), rows) if first else rows
+
+
+def _with_row_names(first: list[str], rows: Iterator[Row]) -> tuple[list[str], Iterator[Row]]:
+    """R writes no name above its row names, so that the header has a cell fewer than all rows."""
+    second = next(rows, None)
+    if second is None:
+        return column_names(first), rows
+    unnamed = [""] if len(second[1]) == len(first) + 1 else []
+    return column_names([*unnamed, *first]), _with_first(second, rows)
 
 
 def _with_first(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
@@ -101,9 +114,16 @@ def dialect(reading: Reading) -> dict[str, Any]:
     }
 
 
+def table_lines(text: Iterable[str], reading: Reading) -> Iterable[str]:
+    """The lines as the csv module splits them: blanks separate cells, and end none."""
+    if reading.separator != "blanks":
+        return text
+    return (line.replace("\t", " ").rstrip(" \r\n") + "\n" for line in text)
+
+
 def _rows(path: Path, text: io.TextIOWrapper, reading: Reading) -> Iterator[Row]:
     """Every row that is not blank, with the line on which it begins."""
-    reader = csv.reader(text, strict=True, **dialect(reading))
+    reader = csv.reader(table_lines(text, reading), strict=True, **dialect(reading))
     line, blank = 1, 0
     try:
         for row in reader:
@@ -149,11 +169,28 @@ def _without_end(rows: Iterable[Row]) -> Iterator[Row]:
         yield each
 
 
+def without_notes(rows: Iterator[Row], notes: int) -> Iterator[Row]:
+    """Without so many rows at the end that hold a cell, and the blank ones among and below them."""
+    if not notes:
+        yield from rows
+        return
+    held: deque[Row] = deque()
+    filled = 0
+    for row in rows:
+        held.append(row)
+        filled += any(row[1])
+        while filled > notes:
+            first = held.popleft()
+            filled -= any(first[1])
+            yield first
+
+
 def _same_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
     """Rows until one has another number of cells; all of those are then named."""
     wrong: list[str] = []
-    count = 0
+    count = last = 0
     for number, (line, row) in enumerate(rows, start=1):
+        last = last + 1 if len(row) == 1 < width else 0
         if len(row) == width and not count:
             yield line, row
         elif len(row) != width:
@@ -165,6 +202,8 @@ def _same_width(rows: Iterator[Row], width: int) -> Iterator[Row]:
                 )
     if count > len(wrong):
         wrong.append(f"So it is in {count - len(wrong)} more rows.")
+    if last and last == count:
+        wrong.append(f"If the last ones are notes and no records: `skip_last: {last}`.")
     if wrong:
         raise FileFault(" ".join(wrong))
 

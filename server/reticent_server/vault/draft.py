@@ -257,11 +257,11 @@ def draft_text(proposal: Proposal, file: str) -> str:
 
 
 def _file_line(proposal: Proposal) -> str:
-    """How the file is read; a decimal sign that must be asked for is left open."""
+    """How the file is read; what must be asked is left open."""
     said = {key: value for key, value in proposal.reading.said.items() if key != "dates"}
     parts = [f"{key}: {_plain(value)}" for key, value in said.items()]
-    if proposal.reading.decimal is None and any("decimal" in q for q in proposal.questions):
-        parts.append("decimal: ")
+    asked = " ".join(proposal.questions)
+    parts += [f"{key}: " for key in ("decimal", "skip_last") if key not in said and key in asked]
     return f"file: {{{', '.join(parts)}}}\n"
 
 

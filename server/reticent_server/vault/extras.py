@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from reticent_server.errors import CuratorError
+from reticent_server.errors import LibraryMissing
 
 FOREIGN = {
     "Excel": "python_calamine",
@@ -25,13 +25,13 @@ def readable() -> dict[str, bool]:
 
 
 def library(module: str, extra: str, what: str) -> ModuleType:
-    """The module. what: for which files, in words. Raises CuratorError that says what to
+    """The module. what: for which files, in words. Raises LibraryMissing, which says what to
     install.
     """
     try:
         return import_module(module)
     except ImportError:
-        raise CuratorError(
+        raise LibraryMissing(
             f"{what} need a library that is not installed here: "
             f'`pip install "reticent-server[{extra}]"`, or write the table as CSV.'
         ) from None

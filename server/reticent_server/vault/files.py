@@ -16,7 +16,13 @@ from reticent_server.vault.csv_file import csv_blocks, csv_columns
 from reticent_server.vault.duckdb_file import duckdb_blocks, duckdb_columns, duckdb_reading, tables
 from reticent_server.vault.labelled_file import labelled_blocks, labelled_columns
 from reticent_server.vault.parquet_file import parquet_blocks, parquet_columns
-from reticent_server.vault.sheet_file import sheet_blocks, sheet_columns, sheet_reading, sheets
+from reticent_server.vault.sheet_file import (
+    sheet_blocks,
+    sheet_columns,
+    sheet_notes,
+    sheet_reading,
+    sheets,
+)
 from reticent_server.vault.text_reading import text_reading
 
 
@@ -41,7 +47,8 @@ class FileReader:
     """columns: with a complete reading. blocks: the wanted columns. reading: completes what is
     said. sheets: among which one is read; none where a file is one table. has_texts: whether its
     cells are texts, of numbers in any style. is_foreign: whether a library of a format of somebody
-    else's takes the file apart, which is done in a cell whoever loads it.
+    else's takes the file apart, which is done in a cell whoever loads it. notes: how many of the
+    last rows may be no records.
     """
 
     columns: Callable[[Path, Reading], list[FileColumn]]
@@ -50,6 +57,7 @@ class FileReader:
     sheets: Callable[[Path], tuple[str, ...]] = lambda _: ()
     has_texts: bool = False
     is_foreign: bool = False
+    notes: Callable[[Path, Reading], int] = lambda *_: 0
 
 
 _LABELLED = FileReader(labelled_columns, labelled_blocks, is_foreign=True)
@@ -58,7 +66,13 @@ READERS = {
     FileFormat.PARQUET: FileReader(parquet_columns, parquet_blocks),
     FileFormat.ARROW: FileReader(arrow_columns, arrow_blocks),
     FileFormat.XLSX: FileReader(
-        sheet_columns, sheet_blocks, sheet_reading, sheets, has_texts=True, is_foreign=True
+        sheet_columns,
+        sheet_blocks,
+        sheet_reading,
+        sheets,
+        has_texts=True,
+        is_foreign=True,
+        notes=sheet_notes,
     ),
     FileFormat.SAS: _LABELLED,
     FileFormat.STATA: _LABELLED,

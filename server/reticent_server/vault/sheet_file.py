@@ -28,6 +28,7 @@ from reticent_server.vault.blocks import (
     find_columns,
     rows_per_block,
 )
+from reticent_server.vault.csv_file import Row, without_notes
 from reticent_server.vault.extras import library
 from reticent_server.vault.headers import column_names, header_row
 
@@ -36,6 +37,9 @@ MOST_UNPACKED = 1 << 30
 
 _TITLES = 30
 """Rows among which the row of names is looked for."""
+
+_NOWHERE = -1
+"""The first column of a table of one column, in which every row has a cell there alone."""
 
 _TYPES, _WORKBOOK = "[Content_Types].xml", "workbook.xml"
 """Parts of every Excel file; the second may stand anywhere (ECMA-376, part 2)."""
@@ -59,6 +63,27 @@ def sheets(path: Path) -> tuple[str, ...]:
     return tuple(str(name) for name in _book(path).sheet_names)
 
 
+def sheet_notes(path: Path, reading: Reading) -> int:
+    """How many rows at the end of a sheet may be notes: below a blank row, each with a cell in the
+    first column alone. Raises CuratorError.
+    """
+    notes, below, left = 0, False, None
+    for number, cells in enumerate(_sheet(_book(path), reading.sheet or "", path).iter_rows(), 1):
+        first = next((k for k, cell in enumerate(cells) if _text(cell)), None)
+        is_alone = first is not None and not any(map(_text, cells[first + 1 :]))
+        if number < (reading.header or 1) or (first is None and left is None):
+            continue
+        if left is None:
+            left = _NOWHERE if is_alone or first is None else first
+        elif first is None:
+            below = True
+        elif is_alone and first <= left:
+            notes += below
+        else:
+            notes, below = 0, False
+    return notes
+
+
 def sheet_columns(path: Path, reading: Reading) -> list[FileColumn]:
     """The columns of a sheet. Raises CuratorError."""
     names, _ = _headed(_rows(_book(path), reading, path), reading, path)
@@ -72,7 +97,7 @@ def sheet_blocks(
     CuratorError.
     """
     names, rows = _headed(_rows(_book(path), reading, path), reading, path)
-    rows = _without_end(rows)
+    rows = _without_end(without_notes(rows, reading.skip_last or 0))
     positions = find_columns(names, wanted, path.name)
     start, size = 0, most or rows_per_block(len(names))
     while chunk := list(islice(rows, size)):
@@ -135,7 +160,7 @@ def _largest_sheet(book: Any, path: Path) -> str:
     return max(sizes, key=sizes.__getitem__)
 
 
-def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(book: Any, reading: Reading, path: Path) -> Iterator[Row]:
     """Rows as texts, with their numbers in the sheet; those of empty cells alone, too."""
     if reading.sheet not in book.sheet_names:
         names = ", ".join(repr(name) for name in book.sheet_names[:_TITLES])
@@ -145,9 +170,7 @@ def _rows(book: Any, reading: Reading, path: Path) -> Iterator[tuple[int, list[s
         yield number, [_text(cell) for cell in row]
 
 
-def _headed(
-    rows: Iterator[tuple[int, list[str]]], reading: Reading, path: Path
-) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
+def _headed(rows: Iterator[Row], reading: Reading, path: Path) -> tuple[list[str], Iterator[Row]]:
     """(names, the rows below them)."""
     header = 1 if reading.header is None else reading.header
     first = next(((at, row) for at, row in rows if at >= header and any(row)), None)
@@ -158,7 +181,7 @@ def _headed(
     return column_names([""] * len(first[1])), _with_first(first, rows)
 
 
-def _without_end(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+def _without_end(rows: Iterator[Row]) -> Iterator[Row]:
     """Without the rows at the end whose cells are all empty. One between others is a record of
     missing cells: how many there are of these is private, so that n does not tell it.
     """
@@ -172,9 +195,7 @@ def _without_end(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, l
         yield number, row
 
 
-def _with_first(
-    first: tuple[int, list[str]], rows: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
+def _with_first(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
     yield first
     yield from rows
 

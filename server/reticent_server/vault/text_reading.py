@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reticent_server.domain.reading import ENCODINGS, SEPARATORS, Reading
 from reticent_server.errors import CuratorError
-from reticent_server.vault.csv_file import dialect
+from reticent_server.vault.csv_file import dialect, table_lines
 from reticent_server.vault.headers import header_row
 
 _SAMPLE = 1 << 18
@@ -120,7 +120,8 @@ def _rows_by(sample: str, reading: Reading, most: int) -> list[tuple[int, list[s
     break off.
     """
     rows: list[tuple[int, list[str]]] = []
-    reader = csv.reader(io.StringIO(sample, newline=""), **dialect(reading))
+    lines = table_lines(io.StringIO(sample, newline=""), reading)
+    reader = csv.reader(lines, **dialect(reading))
     line = 1
     try:
         for row in reader:
@@ -135,8 +136,8 @@ def _rows_by(sample: str, reading: Reading, most: int) -> list[tuple[int, list[s
 
 
 def _separator(sample: str, known: Reading) -> str:
-    """The one by which most rows have the same number of cells, above one; a comma where none makes
-    several.
+    """The one by which most rows have the same number of cells, above one. Where none makes
+    several: blanks where they split all rows alike, else a comma.
 
     Of two that split all rows alike the comma is the last: it stands in numbers and in sentences,
     too.
@@ -148,11 +149,26 @@ def _separator(sample: str, known: Reading) -> str:
         width, times = widths.most_common(1)[0] if widths else (1, 0)
         if width > 1 and times / len(rows) > score:
             best, score = name, times / len(rows)
-    return best
+    return best if score or not _blanks_separate(sample, known) else "blanks"
+
+
+def _blanks_separate(sample: str, known: Reading) -> bool:
+    """Whether runs of blanks make the same number of cells, above one, in all rows; the first one
+    may have one fewer, as R's.
+    """
+    rows = _rows_by(sample, known.over(Reading(separator="blanks")), _SAMPLE)
+    widths = {len(row) for _, row in rows[1:]}
+    if len(widths) != 1:
+        return False
+    header, width = len(rows[0][1]), widths.pop()
+    return width > 1 and (header == width or 1 < header == width - 1)
 
 
 def _header(sample: str, known: Reading) -> int:
     """The line of the names; 0: there are none."""
     rows = _rows_by(sample, known, _TITLES)
-    row = header_row([cells for _, cells in rows])
+    cells = [cells for _, cells in rows]
+    if known.separator == "blanks" and len(cells) > 1 and len(cells[0]) + 1 == len(cells[1]):
+        return rows[0][0]  # R writes no name above its row names
+    row = header_row(cells)
     return 0 if row is None else rows[row][0] if rows else 1

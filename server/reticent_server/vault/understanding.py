@@ -52,7 +52,12 @@ _POINT = (
     "decimal sign (`decimal: point`) or "
     "stands between thousands (`decimal: comma`, `thousands: point`)."
 )
+_NOTES = (
+    "Rows at the end ({} of them, below a blank row) have a cell in the first column alone: say "
+    "whether they are notes (`skip_last: {}`) or records (`skip_last: 0`)."
+)
 _DATES = "Dates of {} can be read with the day or with the month first: say which."
+_ANSWER = " Answer it under `file` in the schema."
 
 _COMMA, _COMMA_GROUPS, _POINT_GROUPS = (
     NumberStyle("comma"),
@@ -104,7 +109,7 @@ def understand(path: Path, said: Reading) -> Understood:
         if scans[c.name].has_cells or c.name != f"column_{place}"  # nothing at all
     )
     order, asked = _day_order(scanned, known)
-    questions = tuple(each for each in (question, asked) if each)
+    questions = tuple(each for each in (_notes(path, known), question, asked) if each)
     sheets = reader_of(path, known).sheets(path)
     return Understood(replace(reading, dates=order), scanned, rows, whole, questions, sheets)
 
@@ -135,6 +140,12 @@ def _shown(cells: pa.Array) -> tuple[str, ...]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def _notes(path: Path, known: Reading) -> str:
+    """What must be asked of the last rows."""
+    notes = reader_of(path, known).notes(path, known) if known.skip_last is None else 0
+    return _NOTES.format(notes, notes) if notes else ""
 
 
 def _styled(known: Reading, style: NumberStyle) -> Reading:
@@ -207,13 +218,15 @@ def understood(path: Path, said: Reading, wanted: Sequence[str], numeric: Sequen
     """
     known = read_file_as(path, _usual(path, said, wanted))
     _refuse_another_reading(path, said, known, wanted)
+    if asked := _notes(path, known):
+        raise CuratorError(asked + _ANSWER)
     if known.decimal is not None or not numeric or not reader_of(path, known).has_texts:
         return known
     scans = {name: ColumnScan() for name in numeric}
     _scanned_first(path, known, scans)
     style, question = number_style(path, known, list(scans.values()))
     if style is None:
-        raise CuratorError(f"{question} Answer it under `file` in the schema.")
+        raise CuratorError(question + _ANSWER)
     return _styled(known, style)
 
 

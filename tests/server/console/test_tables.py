@@ -8,6 +8,7 @@ import logging
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -18,6 +19,7 @@ import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 
 from reticent_server.domain.facts import Policy
 from reticent_server.domain.roles import Role
@@ -539,6 +541,65 @@ def test_a_file_that_cannot_be_read_does_not_wait(web: httpx.Client) -> None:
     assert mended.status_code == 422  # it is still there, to be read in another way
     sent(web)
     assert web.get(places[0]).status_code == 404  # its place is taken
+
+
+def sheet(*rows: list[str | int]) -> bytes:
+    """An Excel file of one sheet."""
+    made = io.BytesIO()
+    with xlsxwriter.Workbook(made) as book:
+        page = book.add_worksheet("Data")
+        for k, cells in enumerate(rows):
+            page.write_row(k, 0, cells)
+    return made.getvalue()
+
+
+def test_a_file_whose_library_is_not_installed_waits_for_it(
+    web: httpx.Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Formats that cannot be read are not offered, and what was sent is not deleted."""
+    offered = '<option value="xlsx"'
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "python_calamine", None)
+        (tmp_path / "python_calamine.py").write_text("raise ImportError")
+        without.syspath_prepend(tmp_path)
+        without.setattr(cell, "subprocess", subprocess)  # an interpreter that finds this one
+        listed = web.get("/console/tables").text
+        assert "Arrow, SAS, Stata, SPSS, DuckDB." in listed
+        assert "Files of Excel need" in listed
+        place = sent(web, sheet(["size", "ward"], [3, "a"], [4, "b"]), "wards.xlsx")
+        page = web.get(place)
+        assert (page.status_code, offered in page.text) == (422, False)
+        assert "pip install" in page.text
+        assert "once the library is installed, read it again" in page.text
+        other = web.get(sent(web)).text
+        assert ('value="duckdb"' in other, offered in other) == (True, False)
+    assert "wards.xlsx" in web.get("/console/tables").text  # the next file has not taken its place
+    page = web.get(place)
+    assert (page.status_code, offered in page.text) == (200, True)
+
+
+@pytest.mark.slow
+def test_notes_below_a_sheet_are_asked_about(desk: Desk, web: httpx.Client) -> None:
+    rows: list[list[str | int]] = [["size", "ward"], [3, "a"], [4, "b"], [], ["Source: a ward"]]
+    place = sent(web, sheet(*rows), "noted.xlsx")
+    asked = edit(web, place, {"action": "accept", "dataset": "noted"})
+    assert (asked.status_code, "(1 of them, below a blank row)" in asked.text) == (422, True)
+    said = {"action": "accept", "dataset": "noted", "read.skip_last": "1"}
+    assert edit(web, place, said).status_code == 303
+    assert "skip_last 1" in web.get(place).text
+    chosen = {
+        "dataset": "noted",
+        "separate": "these tests load one file again and again",
+        "c0.use": "yes",
+        "c0.name": "size",
+        "c0.kind": "numeric",
+        "c0.lower": "1",
+        "c0.upper": "9",
+        "action": "load",
+    }
+    assert edit(web, place, chosen).status_code == 201
+    facts = desk.services.catalog.facts("noted")
+    assert (facts.n, facts.schema.reading.skip_last) == (2, 1)
 
 
 @pytest.mark.slow

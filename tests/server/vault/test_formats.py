@@ -4,6 +4,7 @@ dictionaries.
 """
 
 import sys
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,52 @@ def test_a_record_of_a_sheet_that_is_all_missing_is_a_record(tmp_path: Path) -> 
     read = [cell for block in blocks for cell in block.columns["income"].to_pylist()]
     assert read == ["31", "", "33", "", "", "36"]
     assert blocks[1].place(2) == "row 6 (line 9)"
+
+
+def with_notes(file: Path, *notes: str) -> Path:
+    """Three records, from the second column on, and below a blank row one cell a row."""
+    with xlsxwriter.Workbook(str(file)) as made:
+        sheet = made.add_worksheet("Data")
+        sheet.write(0, 0, "Admissions")
+        for k, cells in enumerate([["ward", "age"], ["a", 31], ["", ""], ["b", 33]]):
+            sheet.write_row(2 + k, 1, cells)
+        sheet.write_column(7, 1, notes)
+    return file
+
+
+def test_rows_below_a_sheets_table_are_asked_about(sqlite_vault: Vault, tmp_path: Path) -> None:
+    """Notes are no records; a draft leaves open whether they are some, and so does a load."""
+    file = with_notes(tmp_path / "a.xlsx", "Source: the ward", "", "Made in May")
+    asked = propose(file)
+    assert asked.reading.skip_last is None
+    assert len(asked.questions) == 1
+    assert "(2 of them, below a blank row)" in asked.questions[0]
+    assert "skip_last: }" in draft_schema(file)
+    known = propose(file, Reading(skip_last=2))
+    assert (known.rows, known.questions) == (3, ())
+    assert known.of("ward") == ("a", "", "b")
+    assert (propose(file, Reading(skip_last=0)).rows, known.of("age")) == (7, ("31", "", "33"))
+
+    (tmp_path / "s.yaml").write_text(
+        'unit: row\ncolumns:\n  age: {kind: numeric, lower: 0, upper: 99, missing: [""]}\n'
+    )
+    schema = read_schema(tmp_path / "s.yaml")
+    with pytest.raises(CuratorError, match=r"`skip_last: 2`.*Answer it under `file`"):
+        sqlite_vault.load(file, schema)
+    said = replace(schema, reading=Reading(skip_last=2))
+    assert sqlite_vault.load(file, said).source.n == 3
+
+
+@pytest.mark.parametrize("header", [["ward", "age"], ["ward"]])
+def test_records_at_a_sheets_end_are_not_asked_about(tmp_path: Path, header: list[str]) -> None:
+    """A record of a first cell alone, and a blank one among others, of one column too."""
+    file = tmp_path / "a.xlsx"
+    with xlsxwriter.Workbook(str(file)) as made:
+        sheet = made.add_worksheet("Data")
+        for k, cells in enumerate([header, ["a", 31], [], ["b", 33], ["c"]]):
+            sheet.write_row(k, 0, cells[: len(header)])
+    proposal = propose(file)
+    assert (proposal.questions, proposal.rows) == ((), 4)
 
 
 def test_a_sheet_is_loaded_by_what_its_draft_says(sqlite_vault: Vault, tmp_path: Path) -> None:

@@ -123,6 +123,11 @@ SEPARATED = {
     "x\n1\n2\n": ("comma", 1),
     ",,score\na,1,2.5\nb,2,3.5\n": ("comma", 1),
     ",,score,g\na,1,2.5,x\nb,2,3.5,y\n": ("comma", 1),
+    '"a" "b"\n1 "x y"\n2 "z"\n': ("blanks", 1),
+    "  a     b  \n1,5   2,25\n 13\t 4,75 \n": ("blanks", 1),
+    " 1  2\n13  4\n": ("blanks", 0),
+    "a, b\n1, 2\n3, 4\n": ("comma", 1),
+    "remark\nall is well\nfine\n": ("comma", 1),
 }
 
 
@@ -132,6 +137,26 @@ def test_separators_and_headers(tmp_path: Path, text: str) -> None:
     assert (proposal.reading.separator, proposal.reading.header) == SEPARATED[text]
     if not proposal.reading.header:
         assert [column.source for column in proposal.columns] == ["column_1", "column_2"]
+
+
+def test_what_r_writes_with_its_row_names(tmp_path: Path) -> None:
+    """write.table's default: blanks between cells, and no name above the row names."""
+    text = '"score" "ward"\n' + "".join(f'"{k}" {k}.5 "ward  {k % 2}"\n' for k in range(1, 5))
+    proposal = propose(written(tmp_path, text))
+    assert (proposal.reading.separator, proposal.reading.header) == ("blanks", 1)
+    read = {column.source: proposal.of(column.source) for column in proposal.columns}
+    assert read == {
+        "column_1": ("1", "2", "3", "4"),
+        "score": ("1.5", "2.5", "3.5", "4.5"),
+        "ward": ("ward  1", "ward  0", "ward  1", "ward  0"),
+    }
+
+
+def test_notes_below_a_table_of_text_are_left_out_where_that_is_said(tmp_path: Path) -> None:
+    file = written(tmp_path, "a,b\n1,2\n3,4\n\nSource: the ward\n\nMade in May\n")
+    with pytest.raises(CuratorError, match=r"Row 3 \(line 5\).*no records: `skip_last: 2`"):
+        propose(file)
+    assert propose(file, Reading(skip_last=2)).of("b") == ("2", "4")
 
 
 NUMBERS = {
@@ -286,6 +311,8 @@ def test_all_problems_at_once(sqlite_vault: Vault, tmp_path: Path) -> None:
         ({"decimal": "comma", "thousands": "comma"}, "different signs"),
         ({"colour": "red"}, "is not known"),
         ({"sheet": 3}, "sheet must be the quoted name"),
+        ({"skip_last": "2"}, "skip_last must be a number of rows from 0"),
+        ({"skip_last": -1}, "skip_last must be a number of rows from 0"),
     ],
 )
 def test_what_is_said_is_checked(said: dict[object, object], problem: str) -> None:
