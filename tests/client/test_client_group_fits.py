@@ -143,24 +143,29 @@ def test_quantiles_and_medians_by_group(server: Server) -> None:
     groups = [
         values | {"level": "a", "values": [3.0, 1.0]},
         values | {"level": "b", "values": [5.0, 2.0]},
+        values | {"level": "z", "values": [None, None]},
     ]
     ds = server.dataset()
     server.always(201, replied("quantiles", {"groups": groups}, column="y"))
     found = ds.quantiles("y", [0.5, 0.1], by="zone", epsilon=1.0)
     assert isinstance(found, reticent.GroupQuantiles)
-    assert found.values.tolist() == [[3, 1], [5, 2]]
+    assert found.values[:2].tolist() == [[3, 1], [5, 2]]
+    assert np.isnan(found.values[2]).all()
     assert found.groups["b"].values["10%"] == 2.0
     assert found.to_frame().loc["b", "50%"] == 5.0
     assert "b" in [text.get_text() for text in found.plot().get_yticklabels()]
     assert "10%" in str(found.summary())
-    medians = [{"level": "a", "value": 3.0, "n": 20_000}, {"level": "b", "value": 5.0, "n": 20_000}]
+    cells = {"a": 3.0, "b": 5.0, "z": None}
+    medians = [{"level": level, "value": value, "n": 20_000} for level, value in cells.items()]
     server.always(201, replied("median", {"groups": medians}, column="y"))
     middle = ds.median("y", by="zone", epsilon=1.0)
     assert isinstance(middle, reticent.GroupStatistics)
-    assert middle.values.to_dict() == {"a": 3.0, "b": 5.0}
-    assert middle.to_frame()["value"].tolist() == [3, 5]
+    assert middle.values.to_dict() == pytest.approx({"a": 3.0, "b": 5.0, "z": np.nan}, nan_ok=True)
+    assert middle.to_frame()["value"].tolist()[:2] == [3, 5]
     assert "median of y" in middle.plot().get_xlabel()
     assert "zone" in str(middle.summary())
+    for each in (found, middle):
+        assert each.summary().split("z ")[1].split()[0] == "–"
 
 
 def test_statistics_of_a_fit_are_those_that_were_asked_for(server: Server) -> None:

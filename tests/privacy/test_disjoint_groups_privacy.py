@@ -6,10 +6,12 @@ and some lose all of it.
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import ceil
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS
 from reticent_server.domain.grid import Grid
@@ -41,7 +43,14 @@ from reticent_server.mechanisms import (
 )
 from reticent_server.mechanisms.disjoint_groups import GroupsMap, grouped
 from support.attacks.privacy_losses import step_loss
-from support.attacks.selection_laws import ALPHAS, divergence, probabilities, tree_law, worst_rho
+from support.attacks.selection_laws import (
+    ALPHAS,
+    divergence,
+    log_weights,
+    probabilities,
+    tree_law,
+    worst_rho,
+)
 from support.fits.regressions import drive, whole
 from support.kinds.named_tests import PEOPLE, offer, people
 from support.kinds.recipes import facts_of
@@ -223,6 +232,9 @@ def test_what_is_not_proved_is_refused() -> None:
         grouped("", "g", (0.0, 0.0), [alone, alone])
     with pytest.raises(ValueError, match="no groups"):
         grouped("", "g", (0.0,), [step])
+    for shares in ({"shared": True}, {"weighted": True}):
+        with pytest.raises(ValueError, match="whole records"):
+            quantile_tree.ladder(QuantileTree(FOUR, (0.5,), RHO, may_be_empty=True, **shares))
     with pytest.raises(ValueError, match="those of its groups"):
         disjoint_groups.of_each(ByGroup((1, 1), (None, None)), step.parts[:1])
 
@@ -254,13 +266,14 @@ ASKED = [(0.5,), (0.9,), (0.25, 0.5, 0.75), (0.05, 0.1, 0.9)]
 @pytest.mark.slow
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("may_be_empty", [False, True])
 def test_two_trees_between_which_a_record_moves_lose_no_more_than_the_charge(
-    asked: tuple[float, ...],
+    asked: tuple[float, ...], may_be_empty: bool
 ) -> None:
     """All pairs of small tables, one record leaving the one and entering the other: exact laws,
     independent draws.
     """
-    part = QuantileTree(FOUR, asked, 2 * RHO_UNITS)
+    part = QuantileTree(FOUR, asked, 2 * RHO_UNITS, may_be_empty=may_be_empty)
     tables = [c for c in product(range(4), repeat=4) if sum(c) <= 4]
     laws = {counts: tree_law(part, counts) for counts in tables}
     leaving, entering = np.zeros(len(ALPHAS)), np.zeros(len(ALPHAS))
@@ -290,6 +303,55 @@ def test_a_record_that_leaves_a_tree_moves_a_level_by_as_much_as_is_billed(r: fl
             ]
             worst = max(worst, int(np.abs(levels[1] - levels[0]).max()))
     assert worst == round(max(r, 1 - r) * steps)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_record_that_leaves_moves_the_level_of_no_records_by_as_much_as_is_billed(
+    asked: tuple[float, ...],
+) -> None:
+    """By ⌈s d⌉ at most, and by that for some numbers of records; twice as much is too much."""
+    part = QuantileTree(FOUR, asked, 2 * RHO_UNITS, may_be_empty=True)
+    r = asked[(len(asked) - 1) // 2]
+    bound = ceil(max(Fraction(str(r)), 1 - Fraction(str(r))) * quantile_tree.ladder(part).steps)
+
+    def moved(records: int) -> int:
+        levels = [quantile_tree.empty_level(part, k * records) for k in range(100)]
+        return int(max(np.diff(levels)))
+
+    assert moved(1) == bound < moved(2)
+
+
+def test_the_chance_of_no_records_changes_by_as_much_as_is_billed() -> None:
+    """One record enters below the median: the levels of 20,000 cells beside it fall by half a
+    record, and that of no records rises by as much. Rising twice as much loses more than billed.
+    """
+    grid = Grid(1.0, 20_000.0, integers=True)
+    part = QuantileTree(grid, (0.5,), RHO_UNITS // 8, may_be_empty=True)
+    climb = quantile_tree.ladder(part)
+
+    def loss(factor: int) -> float:
+        chances = []
+        for low in (199, 200):
+            counts = np.zeros(len(grid), dtype=np.int64)
+            counts[[0, -1]] = low, 200
+            ends = np.concatenate([[0], np.cumsum(counts)])
+            cells = quantile_tree.levels_of(ends, Fraction(1, 2), climb.steps)
+            empty = quantile_tree.empty_level(part, factor * (low + 200))
+            chances.append(float(log_weights([empty], climb)[0]))
+            chances[-1] -= float(logsumexp(log_weights([*cells, empty], climb)))
+        return abs(chances[0] - chances[1])
+
+    billed = quantile_tree.moving_epsilon(part) / (2 * EPSILON_UNITS)
+    assert 0.99 * billed < loss(1) <= billed < 0.7 * loss(2)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_an_empty_tree_says_so(asked: tuple[float, ...]) -> None:
+    """With a chance of at least 20/21; and one of 400/ε records hardly ever."""
+    part = QuantileTree(FOUR, asked, RHO_UNITS // 8, may_be_empty=True)
+    law = tree_law(part, (0, 0, 0, 0))
+    assert 20 / 21 <= law[(-1,) * len(asked)] < 40 / 41
+    assert tree_law(part, (150, 150, 150, 150))[(-1,) * len(asked)] < 1e-9
 
 
 @pytest.mark.parametrize("p", [0.9, 0.02])

@@ -47,6 +47,16 @@ def test_quantiles_cost_what_is_charged_on_every_small_table(
     assert quantile_tree.billed_rho(part) * RHO_UNITS <= part.rho
 
 
+@pytest.mark.parametrize("asked", [(0.5,), (0.25, 0.5, 0.75), (0.1, 0.2, 0.9)])
+def test_tables_that_may_be_empty_cost_what_is_charged(asked: tuple[Any, ...]) -> None:
+    """The candidate of no records, much the likeliest on such small tables, adds nothing to the
+    price.
+    """
+    grid = Grid(1.0, 2.0, integers=True)
+    part = QuantileTree(grid, asked, 2 * RHO_UNITS, repeats=2, may_be_empty=True)
+    assert 0 < worst_over_tables(part, 2, 1) * RHO_UNITS <= part.rho
+
+
 def test_cells_that_are_divided_cost_what_is_charged() -> None:
     """Two cells of two sub-cells each: ties are split, and a neighbour's split is a neighbour's."""
     part = QuantileTree(Grid(1.0, 2.0, integers=True), (0.25, 0.5, 0.75), 2 * RHO_UNITS, repeats=2)
@@ -131,13 +141,15 @@ def level_loss(nodes: Any, exact: Any, ladder: Any, pairs: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_release_follows_the_law_that_was_audited() -> None:
-    part = QuantileTree(FOUR, (0.25, 0.5, 0.75), RHO_UNITS)
+@pytest.mark.parametrize("may_be_empty", [False, True])
+def test_release_follows_the_law_that_was_audited(may_be_empty: bool) -> None:
+    part = QuantileTree(FOUR, (0.25, 0.5, 0.75), RHO_UNITS, may_be_empty=may_be_empty)
     counts = np.array([3, 1, 0, 4], dtype=np.int64)
-    law = tree_law(part, tuple(counts))
+    law, total = tree_law(part, tuple(counts)), Private(counts)
+    assert may_be_empty == (0.1 < law.get((-1, -1, -1), 0.0) < 0.9)
     keys = [k for k in law if law[k] > 1e-4]
     draws = [
-        tuple(int(v) - 1 for v in quantile_tree.release(part, Private(counts)).values)
+        tuple(int(v) - 1 for v in np.nan_to_num(quantile_tree.release(part, total).values))
         for _ in range(3000)
     ]
     seen = np.array([draws.count(k) for k in keys])

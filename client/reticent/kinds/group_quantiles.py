@@ -43,7 +43,8 @@ class GroupQuantiles(Release):
 
     @property
     def values(self) -> FloatArray:
-        """(groups, probabilities) the quantiles, in the order asked for."""
+        """(groups, probabilities) the quantiles, in the order asked for; NaN of a group that has
+        hardly any records."""
         return np.stack([np.asarray(group.values) for group in self.groups.values()])
 
     @property

@@ -33,8 +33,8 @@ class GroupStatistics(Release):
 
     @property
     def values(self) -> Vector:
-        """The values with their groups' names."""
-        return Vector([float(group["value"]) for group in self.result["groups"]], self.levels)
+        """The values with their groups' names; NaN of a group that has hardly any records."""
+        return Vector([group["value"] for group in self.result["groups"]], self.levels)
 
     @property
     def nobs(self) -> int:

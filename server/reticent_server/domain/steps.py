@@ -213,6 +213,8 @@ class QuantileTree:
     cell is made, over which records that tie are spread; a power of two. shared: every person
     weighs the same, in equal parts for its codes; the map then gives (person_rows, persons).
     weighted: a record counts as a share in [0, 1]; the map then gives (2, rows), codes and shares.
+    may_be_empty: the first selection may say that there are hardly any records; all values are then
+    NaN.
     """
 
     candidates: Grid
@@ -223,6 +225,7 @@ class QuantileTree:
     person_rows: int = 1
     shared: bool = False
     weighted: bool = False
+    may_be_empty: bool = False
 
     @property
     def fractional(self) -> bool:
@@ -324,7 +327,8 @@ class Released:
 
     values: VectorSum and PowerSum (size,), GramSum (size, size) symmetric, CountSum (bins,), in the
     units of the contributions; RunningCounts (lines · length,) weighted sums
-    (mechanisms.running_counts); QuantileTree (len(probabilities),) candidates in increasing order.
+    (mechanisms.running_counts); QuantileTree (len(probabilities),) candidates in increasing order,
+    or NaN.
     sd: the noise's standard deviation for an entry of `values` (for GramSum: of a diagonal entry,
     the others having sd/√2); 0 for QuantileTree. passed: False where a test of safety did not pass
     (No Reply); `values` is then empty. rows: how many rows a step over a subset has added, whatever

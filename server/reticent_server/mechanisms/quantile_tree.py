@@ -77,8 +77,21 @@ most W.
 or equal. A record of weight 0 that becomes one of weight W attains the bound, as one that enters
 does.
 
-Errors: ValueError for shared codes of another shape; none that depend on the data. Units: those of
-the candidates.
+*No records* (`may_be_empty`, of whole records). All K cells of an empty table have level 0, so a
+recursion would reply with one of them at random. Its first selection then has one candidate more,
+∅, of the level ⌊s d N⌋ − B Q: N is the number of all records in cells, r and s are those of the
+first sub-problem, and B = ⌈log2 20K⌉, so that ∅ begins with the weight of 20K cells of level 0, a
+public factor that is the same on neighbours. A record that leaves or enters moves s d N by s d, so
+the level by at most ⌈s d⌉; one that moves inside the table leaves it as it is; and m rows, one
+replaced after the other, move it by at most m times that. These are the bounds of the cells' levels
+above, so the selection costs what it does without ∅, inside the table and where a record leaves it.
+Where ∅ is selected every value is NaN and nothing else is selected, which costs nothing. ∅ is
+selected from an empty table with probability 2^B/(2^B + K) ≥ 20/21, and from N records, of whose
+cells one has level 0, with probability below 40K 2^(−⌊s d N⌋/Q), for a median at ε about
+40K e^(−εN/4).
+
+Errors: ValueError for shared codes of another shape, and for shares of a table that may be empty;
+none that depend on the data. Units: those of the candidates.
 """
 
 from collections.abc import Sequence
@@ -102,6 +115,7 @@ IntArray = NDArray[np.int64]
 
 _DENOMINATOR = 10_000  # probabilities in steps of 10⁻⁴
 _UPWARDS = 1 + 2.0**-44  # more than the rounding of a sum over the levels
+_EMPTY_ODDS = 20  # to 1 that an empty table that may be empty is reported as empty
 _WEIGHT_BITS = 26
 """log2 W: of 1,000 rows each weighs what it should to 10⁻⁵; 2²⁰ persons of a block add up to
 2⁴⁶ < 2⁵³, exact in float64, and 2³⁰ in all to 2⁵⁶."""
@@ -153,7 +167,12 @@ def exact_probabilities(probabilities: Sequence[float]) -> list[Fraction]:
 
 
 def ladder(part: QuantileTree) -> Ladder:
-    """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho."""
+    """The ladder of every selection: d levels for one rank, at a total cost of at most part.rho.
+
+    Raises ValueError for shares of a table that may be empty.
+    """
+    if part.may_be_empty and part.fractional:
+        raise ValueError("a table that may be empty has whole records")
     return _ladder(part.probabilities, part.rho, part.unit_rows, part.fractional)
 
 
@@ -321,7 +340,11 @@ def release(part: QuantileTree, total: Private[IntArray]) -> Released:
         node, low, high = tasks.pop()
         inside = meeting(cumulative[low : high + 2], low, part.repeats)
         found = levels_of(inside, node.rank(exact), steps.steps, part.fractional)
+        if part.may_be_empty and node is root:
+            found = np.append(found, empty_level(part, int(cumulative[-1])))
         cell = low + selection.select(Private(found), steps)
+        if cell == len(counts):
+            return Released(values=np.full(len(exact), np.nan), sd=0.0)
         chosen[node.middle] = cell
         left, right = node.children(exact)
         if left is not None:
@@ -353,6 +376,13 @@ def levels_of(cumulative: IntArray, r: Fraction, steps: int, shared: bool = Fals
         ends *= steps
         above, under = ends[:-1] - ceiling, floor - ends[1:]
     return np.asarray(np.maximum(np.maximum(above, under), 0), dtype=np.int64)
+
+
+def empty_level(part: QuantileTree, records: int) -> int:
+    """⌊s d N⌋ − B Q: the level of ∅ where N records are in cells."""
+    (r,), climb = _ranks(part.probabilities)[0], ladder(part)
+    odds = (_EMPTY_ODDS * part.sub_cells - 1).bit_length()
+    return int(max(r, 1 - r) * climb.steps * records) - (odds << climb.bits)
 
 
 def _in_persons(inside: IntArray, steps: int, less: int) -> IntArray:

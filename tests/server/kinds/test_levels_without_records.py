@@ -14,6 +14,7 @@ from statsmodels.stats.oneway import anova_oneway
 
 from reticent_server.domain.cost import PrivacyCost
 from reticent_server.domain.schema import Column, ColumnKind, Recode
+from reticent_server.domain.steps import Released
 from reticent_server.errors import InvalidFormula, InvalidQuery
 from reticent_server.formula.excluded import excluded, restricted
 from reticent_server.formula.parse import parse_formula, parse_predicate
@@ -31,12 +32,15 @@ from reticent_server.kinds.log_rank.kind import LogRank
 from reticent_server.kinds.log_rank.scores import LogRankMap
 from reticent_server.kinds.mann_whitney.kind import MannWhitney
 from reticent_server.kinds.mean.kind import Mean
+from reticent_server.kinds.median.kind import Median
+from reticent_server.kinds.quantiles.kind import Quantiles
 from reticent_server.kinds.shared.linear.query import LinearRegression
 from reticent_server.kinds.sum.kind import Sum
 from reticent_server.kinds.survival_curve.kind import SurvivalCurve
 from reticent_server.kinds.t_test.kind import TTest
 from support.kinds.named_tests import offer
 from support.kinds.recipes import answer, block_of, facts_of, numeric, released
+from support.kinds.results import replied
 from support.seeds import seeded
 
 N = 4000
@@ -262,6 +266,42 @@ def test_levels_without_records_are_in_no_statistic(kind: str) -> None:
         chi2 = stats.chi2_contingency(counts)[0]
         assert found["independence"]["statistic"] == pytest.approx(chi2, abs=0.5)
     assert "v4 and 31 others" in found["warnings"][0]
+
+
+@pytest.mark.parametrize("epsilon", [1, 100])
+@pytest.mark.parametrize("question", [Median("y", by="g"), Quantiles("y", (0.7, 0.2), by="g")])
+def test_medians_of_levels_without_records_are_null(question: Any, epsilon: float) -> None:
+    """40 levels are declared and 4 have 1,000 records each. Of an empty one the chance of a value
+    is at most 1/21: more than 16 of 36 have one in fewer than one of 10^12 runs.
+    """
+    data = table()
+    found = asked(question, columns(MANY), data, offer(epsilon))
+    values = [np.ravel(each.get("values", each.get("value"))) for each in found["groups"]]
+    aimed = [0.5] if isinstance(question, Median) else [0.7, 0.2]
+    for code, own in enumerate(values[:4]):
+        cells = np.sort(data["y"][data["g"] == code])
+        ranks = np.searchsorted(cells, own.astype(float)) / len(cells)
+        assert np.abs(ranks - aimed).max() < 0.2
+    empty = [level for level, own in zip(MANY, values, strict=True) if None in own]
+    assert len(empty) >= 20
+    assert all(set(own) == {None} for own in values if None in own)
+    (warning,) = found["warnings"]
+    assert warning.startswith(f"{', '.join(empty[:5])} and {len(empty) - 5} others: no records")
+
+
+@pytest.mark.parametrize("question", [Median("y", by="g"), Quantiles("y", (0.7, 0.2), by="g")])
+def test_groups_that_are_said_to_be_empty_have_null_values(question: Any) -> None:
+    plan: Any = registry.plan(facts_of(N, columns(LEVELS)), question, offer(1))
+    recipe = plan.run()
+    parts = next(recipe).parts
+    assert all(part.may_be_empty for part in parts)
+    size = len(parts[0].probabilities)
+    with pytest.raises(StopIteration) as stop:
+        recipe.send([Released(np.full(size, each), 0.0) for each in (np.nan, 1.0, np.nan, 2.0)])
+    found = replied(stop.value.value)
+    values = [np.ravel(each.get("values", each.get("value"))).tolist() for each in found["groups"]]
+    assert values == [[each] * size for each in (None, 1.0, None, 2.0)]
+    assert found["warnings"] == ["a, c: no records, or hardly any, so no value is reported."]
 
 
 def test_one_of_two_groups_without_records_is_named() -> None:

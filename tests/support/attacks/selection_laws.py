@@ -64,7 +64,8 @@ def worst_rho(p: FloatArray, q: FloatArray) -> float:
 
 
 def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], float]:
-    """The exact joint law of the selected sub-cells, walking the recursion as `release` does."""
+    """The exact joint law of the selected sub-cells, walking the recursion as `release` does; -1
+    for all where there are said to be no records."""
     spread = quantile_tree.spread(np.asarray(counts), part.repeats)
     cumulative = np.concatenate([[0], np.cumsum(spread)])
     exact = quantile_tree.exact_probabilities(part.probabilities)
@@ -80,8 +81,13 @@ def tree_law(part: QuantileTree, counts: ArrayLike) -> dict[tuple[int, ...], flo
         (node, low, high), rest = tasks[0], tasks[1:]
         inside = quantile_tree.meeting(cumulative[low : high + 2], low, part.repeats)
         levels = quantile_tree.levels_of(inside, node.rank(exact), ladder.steps, part.fractional)
+        if part.may_be_empty and node is root:
+            levels = np.append(levels, quantile_tree.empty_level(part, int(cumulative[-1])))
         for offset, p in enumerate(probabilities(levels, ladder)):
             cell = low + offset
+            if cell == len(spread):
+                yield (-1,) * len(exact), probability * p
+                continue
             left, right = node.children(exact)
             more = [(left, low, cell)] if left else []
             more += [(right, min(cell + 1, high), high)] if right else []

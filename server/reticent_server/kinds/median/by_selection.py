@@ -11,11 +11,12 @@ By group there is one selection a group, all in one pass and charge (mechanisms.
 selection's levels move by d when a record is replaced inside its group, which is ε-DP at 2L(d) ≤ ε;
 a record that moves changes the selections of two groups, each by ⌈d/2⌉ levels, as its rank is about
 half of the records': 4L(⌈d/2⌉) ≤ ε together. So all groups are ε-DP, without δ, at the scale of
-one.
+one. The candidate of a group without records (*No records* in mechanisms.quantile_tree) moves by no
+more: by ⌈d/2⌉ where a record leaves or enters, and not at all inside its group.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from reticent_server.domain.cost import EPSILON_UNITS, RHO_UNITS, PrivacyCost
@@ -34,15 +35,20 @@ from reticent_server.kinds.shared.quantile_cells import (
     Weighing,
     codes_map,
     quantile_part,
+    reported,
     total_weight,
 )
+from reticent_server.kinds.shared.sparse_groups import empty_warnings
 from reticent_server.mechanisms import quantile_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupValue(Value):
-    """The value of one group; n: the records of the whole data set."""
+class GroupValue:
+    """The value of one group, null where it has hardly any records; n: the records of the whole
+    data set."""
 
+    value: float | None
+    n: int
     level: str
 
 
@@ -53,6 +59,7 @@ class GroupValues:
     by: str
     groups: list[GroupValue]
     n: int
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +104,8 @@ class ExponentialMedianPlan(Selecting):
         return Value(**self.members(released))
 
     def members(self, released: Released) -> dict[str, Any]:
-        """The value."""
-        return {"value": float(released.values[0]), "n": self.n}
+        """The value; None where the records are said to be none."""
+        return {"value": reported(released)[0], "n": self.n}
 
 
 def plan_exponential_median(
@@ -122,8 +129,14 @@ def plan_group_medians(
     while (moved := quantile_tree.moving_epsilon(part)) > epsilon:
         spent -= moved - epsilon
         part = _part(facts, column, spent)
+    part = replace(part, may_be_empty=True)
     one = ExponentialMedianPlan(CodeMap(design, column), part, epsilon, facts.n)
-    return by_plan(facts, GroupSelections(one, groups), groups, GroupValue, GroupValues)
+    return by_plan(facts, GroupSelections(one, groups), groups, GroupValue, _by_group)
+
+
+def _by_group(by: str, groups: list[GroupValue], n: int) -> GroupValues:
+    empty = empty_warnings([group.level for group in groups if group.value is None])
+    return GroupValues(by=by, groups=groups, n=n, warnings=empty)
 
 
 def _part(

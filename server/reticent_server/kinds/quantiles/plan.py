@@ -9,7 +9,7 @@ less. Source: Kaplan, Schnapp & Stemmer (2022).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from reticent_server.domain.design import Design
@@ -29,8 +29,10 @@ from reticent_server.kinds.shared.quantile_cells import (
     codes_map,
     part_by_group,
     quantile_part,
+    reported,
     total_weight,
 )
+from reticent_server.kinds.shared.sparse_groups import empty_warnings
 from reticent_server.mechanisms import quantile_tree
 
 MAX_PROBABILITIES = 99  # percentiles
@@ -50,9 +52,13 @@ class QuantilesResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupQuantiles(QuantilesResult):
-    """The quantiles of one group; n: the records of the whole data set."""
+class GroupQuantiles:
+    """The quantiles of one group, all null where it has hardly any records; n: the records of the
+    whole data set."""
 
+    probabilities: list[Share]
+    values: list[float | None]
+    n: int
     level: str
 
 
@@ -63,6 +69,7 @@ class QuantilesByGroup:
     by: str
     groups: list[GroupQuantiles]
     n: int
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +115,9 @@ class QuantilesPlan(Selecting):
         return QuantilesResult(**self.members(released))
 
     def members(self, released: Released) -> dict[str, Any]:
-        """The values in the order of the probabilities."""
-        by_probability = dict(zip(self.part.probabilities, released.values.tolist(), strict=True))
+        """The values in the order of the probabilities; None where the records are said to be
+        none."""
+        by_probability = dict(zip(self.part.probabilities, reported(released), strict=True))
         values = [by_probability[p] for p in self.probabilities]
         return {"probabilities": list(self.probabilities), "values": values, "n": self.n}
 
@@ -144,8 +152,14 @@ def plan_group_quantiles(
     design = group_mask(facts, where, by, column.name)
     distinct = checked_probabilities(probabilities)
     part = part_by_group(quantile_part(facts, column, distinct, rho), rho)
+    part = replace(part, may_be_empty=True)
     one = QuantilesPlan(CodeMap(design, column), part, probabilities, facts.n)
-    return by_plan(facts, GroupSelections(one, groups), groups, GroupQuantiles, QuantilesByGroup)
+    return by_plan(facts, GroupSelections(one, groups), groups, GroupQuantiles, _by_group)
+
+
+def _by_group(by: str, groups: list[GroupQuantiles], n: int) -> QuantilesByGroup:
+    empty = empty_warnings([group.level for group in groups if None in group.values])
+    return QuantilesByGroup(by=by, groups=groups, n=n, warnings=empty)
 
 
 def checked_probabilities(probabilities: tuple[float, ...]) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ the law that draws records by weight: of the population's, of a survey with fina
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -138,6 +139,11 @@ def part_by_group(part: QuantileTree, rho: int) -> QuantileTree:
         if part.rho <= 0 or not quantile_tree.ladder(part).steps:
             raise InvalidPrivacy("epsilon is too small to select a value; raise it.")
     return part
+
+
+def reported(released: Released) -> list[float | None]:
+    """The selected values; None for all of them where the records are said to be none."""
+    return [None if isnan(value) else value for value in released.values.tolist()]
 
 
 def total_weight(facts: DatasetFacts, design: Design) -> float | None:

@@ -33,7 +33,18 @@ def sparse_warnings(
     sparse = [level for level, clear in zip(levels, known.tolist(), strict=True) if not clear]
     if not sparse:
         return None
-    more = f" and {len(sparse) - _NAMED} others" if len(sparse) > _NAMED else ""
-    named = ", ".join(sparse[:_NAMED]) + more
-    said = f"{named}: the released number of records is not above its noise, so there may be none."
-    return (f"{said} {instead}",)
+    said = "the released number of records is not above its noise, so there may be none."
+    return (f"{_named(sparse)}: {said} {instead}",)
+
+
+def empty_warnings(empty: Sequence[str]) -> tuple[str, ...] | None:
+    """A sentence about the levels of which the first selection said that they are empty
+    (mechanisms.quantile_tree); None without any."""
+    if not empty:
+        return None
+    return (f"{_named(empty)}: no records, or hardly any, so no value is reported.",)
+
+
+def _named(levels: Sequence[str]) -> str:
+    more = f" and {len(levels) - _NAMED} others" if len(levels) > _NAMED else ""
+    return ", ".join(levels[:_NAMED]) + more
