@@ -265,8 +265,6 @@ def _unavailable_when_down() -> Iterator[None]:
     """Raises Unavailable, or Damaged, with constant words in place of the driver's."""
     try:
         yield
-    except UnicodeDecodeError as error:  # SQLite quotes what stands in a schema that is no text
-        raise _damaged() from error
     except (OperationalError, InterfaceError, InternalError, PoolTimeout) as error:
         raise _unavailable(error, getattr(error, "orig", None)) from error
     except (DatabaseError, sqlite3.DatabaseError) as error:
