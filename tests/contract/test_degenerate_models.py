@@ -85,7 +85,10 @@ def check_fit(fit: Any) -> None:
     """As many flags as terms; an interval and a p-value just where a coefficient is estimable."""
     flags = fit["estimable"]
     assert len(flags) == len(fit["terms"]) == len(fit["coefficients"])
-    assert all(map(math.isfinite, [*fit["coefficients"], *fit["standard_errors"]]))
+    known = [c is not None for c in fit["coefficients"]]  # null: of a level without records
+    assert all(known[place] for place, flag in enumerate(flags) if flag)
+    told = [number for number in (*fit["coefficients"], *fit["standard_errors"]) if number]
+    assert all(map(math.isfinite, told))
     assert [p is not None for p in fit["p_values"]] == flags
     assert [pair != [None, None] for pair in fit["confidence_intervals"]] == flags
 

@@ -176,7 +176,7 @@ def _intervals(
     """(k,) ends, which hold the reported curve."""
     width = half_width(1.0, CONFIDENCE) * sd
     low = np.minimum(np.exp(log_survival - width), survival)
-    high = np.maximum(np.minimum(np.exp(log_survival + width), 1.0), survival)
+    high = np.maximum(np.exp(np.minimum(log_survival + width, 0.0)), survival)
     return low, high
 
 
